@@ -30,7 +30,8 @@ pub fn load(b: &mut Builder, ty: ElementType, addr: Addr, mask: Option<Value>) -
     read(b, ty, &addr, |b, mem, addr| b.load(mem, addr, mask))
 }
 
-/// Reads each element at its own index; see [`crate::kernel::Inst::Gather`].
+/// Reads each element at its own index, of which the scale and, perhaps, the greatest are given; see
+/// [`crate::kernel::Inst::Gather`].
 ///
 /// # Panics
 /// If kernels do not hold the type.
@@ -39,10 +40,10 @@ pub fn gather(
     ty: ElementType,
     addr: Addr,
     index: Value,
-    scale: i64,
+    places: (i64, Option<u32>),
     mask: Option<Value>,
 ) -> Elem {
-    read(b, ty, &addr, |b, mem, addr| b.gather(mem, addr, index, scale, mask))
+    read(b, ty, &addr, |b, mem, addr| b.gather_up_to(mem, addr, index, places, mask))
 }
 
 fn read(

@@ -37,7 +37,7 @@ enum Key {
     MaskBelow(Value, Value),
     Convert(Conv, Lane, Value),
     Load(Mem, Box<Addr>, Option<Value>),
-    Gather(Mem, Box<(Addr, i64)>, Value, Option<Value>),
+    Gather(Mem, Box<(Addr, i64, Option<u32>)>, Value, Option<Value>),
     Reduce(Fold, Value),
     ShiftUp(Value, Value, usize),
 }
@@ -494,23 +494,36 @@ impl Builder {
         scale: i64,
         mask: Option<Value>,
     ) -> Value {
+        self.gather_up_to(mem, addr, index, (scale, None), mask)
+    }
+
+    /// As [`Builder::gather`], by indices whose greatest may be known; see [`Inst::Gather`].
+    pub fn gather_up_to(
+        &mut self,
+        mem: Mem,
+        addr: Addr,
+        index: Value,
+        (scale, most): (i64, Option<u32>),
+        mask: Option<Value>,
+    ) -> Value {
         let ty = Ty::Vector(mem.lane());
         let others: Vec<Value> = std::iter::once(index).chain(mask).collect();
         match self.load_level(&addr, &others) {
             Some(level) => {
-                let key = Key::Gather(mem, Box::new((addr.clone(), scale)), index, mask);
+                let key = Key::Gather(mem, Box::new((addr.clone(), scale, most)), index, mask);
                 self.placed(level, ty, key, |dst| Inst::Gather {
                     dst,
                     mem,
                     addr,
                     index,
                     scale,
+                    most,
                     mask,
                 })
             }
             None => {
                 let dst = self.fresh(ty, self.here());
-                self.push(Inst::Gather { dst, mem, addr, index, scale, mask });
+                self.push(Inst::Gather { dst, mem, addr, index, scale, most, mask });
                 dst
             }
         }

@@ -387,8 +387,18 @@ pub enum Inst {
     /// Writes the lanes that are on.
     Store { src: Value, mem: Mem, addr: Addr, mask: Option<Value> },
     /// Reads lane `l` at `addr + index[l] * scale`, `addr.lane_stride` being ignored; `index` is an
-    /// integer vector (signed), `scale` in bytes. Lanes that are off are zero and not read.
-    Gather { dst: Value, mem: Mem, addr: Addr, index: Value, scale: i64, mask: Option<Value> },
+    /// integer vector (signed), `scale` in bytes. Lanes that are off are zero. If `most` is known, indices
+    /// of lanes that are on are between 0 and that, and what lies from the first such element to the end of the
+    /// last may be read; otherwise nothing of lanes that are off is.
+    Gather {
+        dst: Value,
+        mem: Mem,
+        addr: Addr,
+        index: Value,
+        scale: i64,
+        most: Option<u32>,
+        mask: Option<Value>,
+    },
     /// All lanes combined, in every lane.
     Reduce { dst: Value, op: Fold, a: Value },
     /// Lanes moved up by `by` (lane `l` of the result is lane `l - by` of `a`); the low lanes come

@@ -100,9 +100,9 @@ impl<'k> Inline<'k> {
             Inst::Load { mem, addr, mask, .. } => {
                 b.load(*mem, self.addr(addr), mask.map(|mask| self.get(mask)))
             }
-            Inst::Gather { mem, addr, index, scale, mask, .. } => {
+            Inst::Gather { mem, addr, index, scale, most, mask, .. } => {
                 let mask = mask.map(|mask| self.get(mask));
-                b.gather(*mem, self.addr(addr), self.get(*index), *scale, mask)
+                b.gather_up_to(*mem, self.addr(addr), self.get(*index), (*scale, *most), mask)
             }
             Inst::Reduce { op, a, .. } => b.reduce(*op, self.get(*a)),
             Inst::ShiftUp { a, fill, by, .. } => b.shift_up(self.get(*a), self.get(*fill), *by),

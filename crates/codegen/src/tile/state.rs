@@ -215,7 +215,7 @@ impl<'k> State<'k> {
             Inst::Convert { dst, op, a } => self.convert(*dst, *op, *a),
             Inst::Load { dst, mem, addr, mask } => self.load(*dst, *mem, addr, *mask, memory)?,
             Inst::Store { src, mem, addr, mask } => self.store(*src, *mem, addr, *mask, memory)?,
-            Inst::Gather { dst, mem, addr, index, scale, mask } => {
+            Inst::Gather { dst, mem, addr, index, scale, mask, .. } => {
                 let base = self.address(addr);
                 for l in 0..lanes {
                     let mut bits = 0;

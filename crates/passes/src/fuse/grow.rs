@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use helio_ir::ops::{Cost, Transpose, Yield};
-use helio_ir::{Computation, Instr, InstrId, Op, Result};
+use helio_ir::ops::{Cost, Gather, Transpose, Yield};
+use helio_ir::{ArrayShape, Computation, Instr, InstrId, Op, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -214,6 +214,18 @@ const GATHER_COST: usize = 10;
 const MIN_GATHERED: usize = 256;
 /// The most members of a fusion that other fusions compute, too.
 const MAX_COPIES: usize = 24;
+/// Rows of up to so many bytes are in a few registers, from which columns are permuted.
+const SHORT_TABLE: usize = 512;
+
+/// Whether a gather takes columns, each from all rows of its operand, of rows that are short enough to permute.
+fn permutes_rows(op: &Gather, from: &ArrayShape) -> bool {
+    let row = from.dims().last().copied().unwrap_or(1);
+    op.dims.start_index_map[..] == [from.rank() - 1]
+        && op.slice_sizes.last() == Some(&1)
+        && op.dims.operand_batching_dims.is_empty()
+        && from.element_count() > row
+        && row.saturating_mul(from.element().size_bytes()) <= SHORT_TABLE
+}
 
 impl Groups {
     /// Forms the fusions of a computation that calls those of `module`. Errors: the limits of the
@@ -614,11 +626,13 @@ const MAX_JOINED_BYTES: usize = 96;
 const MAX_REVERSED_BYTES: usize = 32;
 
 /// Whether a movement by itself is best done by a kernel: one that fills margins and copies the rest in
-/// one go, takes the elements of short rows from several arrays, or exchanges short rows.
+/// one go, takes the elements of short rows from several arrays, exchanges short rows, or permutes them.
 fn is_kernel(computation: &Computation, id: InstrId) -> bool {
     let instr = computation.instr(id);
     match (&instr.op, array(computation, id)) {
         (Op::Pad(_), _) => true,
+        (Op::Gather(op), _) => array(computation, instr.operands[0])
+            .is_some_and(|from| from.rank() > 0 && permutes_rows(op, from)),
         (Op::Concatenate(op), Some(shape)) => {
             let row = shape.dims()[op.dimension];
             let bytes = row.saturating_mul(shape.element().size_bytes());

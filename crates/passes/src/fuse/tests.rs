@@ -151,6 +151,21 @@ fn values_read_many_times_from_places_that_are_found_out_are_kept() {
 }
 
 #[test]
+fn columns_of_short_rows_are_kernels() {
+    let columns = |count: usize| {
+        format!(
+            "x = f32[1000,{count}] parameter(0)
+             i = s32[300,1] parameter(1)
+             g = f32[1000,300] gather(x, i), offset_dims={{0}}, collapsed_slice_dims={{1}},
+               start_index_map={{1}}, index_vector_dim=1, slice_sizes={{1000,1}}
+             ROOT t = (f32[1000,300]) tuple(g)"
+        )
+    };
+    outlines(&columns(128), "[gather] tuple");
+    outlines(&columns(129), "gather tuple");
+}
+
+#[test]
 fn values_needed_elsewhere_are_results() {
     outlines(
         "x = f32[4] parameter(0) y = f32[4] exponential(x) z = f32[4] add(y, x)

@@ -208,6 +208,57 @@ fn gathered(isa: Isa, mem: Mem, count: usize, (wide, index_lane): (bool, Lane)) 
     compare(&kernel, isa, &buffers, out);
 }
 
+/// Gathers within rows of a larger array, whose greatest index is known: rows of whole words and others, up to the
+/// array's end.
+#[test]
+fn elements_of_rows_are_gathered() {
+    use Mem::*;
+    for &isa in isas() {
+        for (mem, wide) in [(U8, false), (I16, true), (F16, false), (F32, false), (F64, true)] {
+            for count in [1, 3, 10, 16, 21, 33, 100] {
+                let (size, lanes) = (mem.bytes(), isa.lanes(wide));
+                let lane = if wide { Lane::I64 } else { Lane::I32 };
+                let (rows, word) = (5, mem.lane().bytes());
+                let mut b = Builder::new(lanes);
+                let table = b.param(rows * count * size, true, false);
+                let places = b.param(lane.bytes() * lanes, true, false);
+                let y = b.param(rows * word * lanes, false, true);
+                let index_mem = if wide { I64 } else { I32 };
+                let index = b.load(index_mem, at(places, &[], lane.bytes() as i64), None);
+                let most = b.int(lane, count as i64 - 1);
+                let index = b.bin(BinOp::MinU, index, most);
+                let zero = b.int(lane, 0);
+                let some = b.compare(Cmp::Ne, index, zero);
+                let out = match mem.lane() {
+                    Lane::F32 => F32,
+                    Lane::F64 => F64,
+                    Lane::I64 => I64,
+                    Lane::I32 => I32,
+                };
+                let (first, end) = (b.index(0), b.index(rows as i64));
+                b.for_loop(first, end, 1, &[], |b, row, _| {
+                    let addr = at(table, &[(row, (count * size) as i64)], 0);
+                    let places = (size as i64, Some(count as u32 - 1));
+                    let all = b.gather_up_to(mem, addr.clone(), index, places, None);
+                    let same = b.gather_up_to(mem, addr, index, places, Some(some));
+                    let sum = b.add(all, same);
+                    b.store(sum, out, at(y, &[(row, (word * lanes) as i64)], word as i64), None);
+                    Vec::new()
+                });
+                let kernel = b.finish();
+                let number = |l: u64| (l * 37 % (count as u64 + 3)).to_le_bytes();
+                let numbers = (0..lanes as u64).flat_map(|l| number(l)[..lane.bytes()].to_vec());
+                let buffers = [
+                    elements(mem, rows * count, 7),
+                    numbers.collect(),
+                    vec![0; rows * word * lanes],
+                ];
+                compare(&kernel, isa, &buffers, out);
+            }
+        }
+    }
+}
+
 /// Runs a kernel as machine code, with its accesses checked and without, and on the tile machine, and
 /// compares all buffers, with bytes behind each that must not change. NaNs are equal.
 pub(super) fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {

@@ -51,7 +51,21 @@ impl Emit<'_, '_> {
         }
         let lane = self.index_lane;
         let index = self.lanes_of(b, at, lane, values);
-        elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
+        let most = self.most(at).filter(|_| guard.is_none());
+        elementwise::gather(b, ty, addr, index, (ty.size_bytes() as i64, most), mask)
+    }
+
+    /// How much an index exceeds, in any lane, what it is without the symbols that differ between lanes, if nothing else
+    /// does.
+    fn most(&self, at: &Affine) -> Option<u32> {
+        let is_same = matches!(self.spread(at), Spread::Even { first: 0, step: 0 });
+        let varying =
+            at.symbols.iter().filter(|&&(s, _)| self.varies(self.graph.symbols[s.index()]));
+        let sum = varying.into_iter().try_fold(0i64, |sum, &(s, factor)| {
+            let bound = self.graph.symbol_bounds[s.index()];
+            (factor >= 0).then(|| bound.checked_mul(factor)?.checked_add(sum)).flatten()
+        });
+        is_same.then_some(sum?).and_then(|sum| u32::try_from(sum).ok())
     }
 
     /// Reads an element for each lane, of which it is known how far from the first it is.
@@ -85,7 +99,7 @@ impl Emit<'_, '_> {
         let stays = self.vector.is_some_and(|vector| at.factor(vector) == 0);
         let mask = both(b, self.point.mask.filter(|_| !stays), guard_mask);
         let index = b.numbers(self.index_lane, &elements);
-        elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
+        elementwise::gather(b, ty, addr, index, (ty.size_bytes() as i64, None), mask)
     }
 
     /// For each lane whether a guard holds, if that depends on nothing but the lane.

@@ -190,6 +190,6 @@ impl Reader<'_> {
         };
         let addr = Addr { buf, offset: 0, terms: Vec::new(), lane_stride: 0 };
         let bytes = from.element().size_bytes() as i64;
-        Some(elementwise::gather(b, from.element(), addr, index, bytes, self.mask()))
+        Some(elementwise::gather(b, from.element(), addr, index, (bytes, None), self.mask()))
     }
 }

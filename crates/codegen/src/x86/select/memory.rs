@@ -217,7 +217,7 @@ impl Select<'_> {
         mem: Mem,
         addr: &Addr,
         index: Value,
-        scale: i64,
+        (scale, most): (i64, Option<u32>),
         mask: Option<Value>,
     ) {
         let at = self.address(addr);
@@ -235,7 +235,7 @@ impl Select<'_> {
         }
         let wide_index = self.lane(index).bytes() == 8;
         let index = self.reg(index);
-        if self.table_gather(dst, mem, addr, (index, wide_index, scale), mask) {
+        if self.table_gather(dst, mem, addr, (index, wide_index), (scale, most), mask) {
             return;
         }
         if !wide_index && self.narrow_gather(dst, mem, addr, (index, scale), mask) {

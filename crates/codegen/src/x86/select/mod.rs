@@ -393,8 +393,8 @@ impl Select<'_> {
             K::Convert { dst, op, a } => self.convert(*dst, *op, *a),
             K::Load { dst, mem, addr, mask } => self.load(*dst, *mem, addr, *mask),
             K::Store { src, mem, addr, mask } => self.store(*src, *mem, addr, *mask),
-            K::Gather { dst, mem, addr, index, scale, mask } => {
-                self.gather(*dst, *mem, addr, *index, *scale, *mask);
+            K::Gather { dst, mem, addr, index, scale, most, mask } => {
+                self.gather(*dst, *mem, addr, *index, (*scale, *most), *mask);
             }
             K::Reduce { dst, op: kernel::Fold::Bin(op), a } => self.reduce(*dst, *op, *a)?,
             K::ShiftUp { dst, a, fill, by } => self.shift_up(*dst, *a, *fill, *by),

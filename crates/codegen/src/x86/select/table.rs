@@ -15,26 +15,34 @@ const MAX_BYTES: usize = 512;
 /// A vector of the table.
 const VECTOR_BYTES: usize = 64;
 
+/// Where a table is.
+struct Table {
+    at: Address,
+    /// A multiple of a word's.
+    bytes: usize,
+    /// How many bytes each lane's element is from its beginning.
+    place: Reg,
+}
+
 impl Select<'_> {
-    /// Reads each lane at its own index from a buffer of a few vectors (AVX-512) that the kernel does not
-    /// write; whether it was done.
+    /// Reads each lane at its own index from a few vectors (AVX-512) that the kernel does not write: a whole buffer, or a
+    /// part of one if the greatest index is known; whether it was done.
     pub(super) fn table_gather(
         &mut self,
         dst: Value,
         mem: Mem,
         addr: &Addr,
-        (index, wide_index, scale): (Reg, bool, i64),
+        (index, wide_index): (Reg, bool),
+        (scale, most): (i64, Option<u32>),
         mask: Option<Reg>,
     ) -> bool {
         let Buf::Param(n) = addr.buf else { return false };
         let param = &self.kernel.params[n as usize];
-        let (bytes, size) = (param.bytes, mem.bytes());
+        let (buffer, size) = (param.bytes, mem.bytes());
         // What narrow elements are taken from, and elements of 32 or 64 bits themselves.
         let word = if size == 8 { Lane::I64 } else { Lane::I32 };
         let is_whole = |bytes: i64| bytes % size as i64 == 0;
         let is_table = self.isa == Isa::Avx512
-            && (1..=MAX_BYTES).contains(&bytes)
-            && bytes % word.bytes() == 0
             && !param.write
             // (Every lane is within the buffer, wherever it is said to be, so that checks see nothing.)
             && !self.is_checked
@@ -42,7 +50,12 @@ impl Select<'_> {
             && is_whole(addr.offset)
             && addr.terms.iter().all(|&(_, bytes)| is_whole(bytes));
         let Ok(scale) = i32::try_from(scale) else { return false };
-        if !is_table {
+        // Of the part that lanes read, whole words.
+        let part = most.filter(|_| scale > 0).map(|most| most as usize * scale as usize + size);
+        let part = part.map(|bytes| (bytes, bytes.next_multiple_of(word.bytes())));
+        let is_few = |bytes: usize| (1..=MAX_BYTES).contains(&bytes);
+        let part = part.filter(|&(_, bytes)| is_few(bytes) && bytes < buffer);
+        if !is_table || part.is_none() && !(is_few(buffer) && buffer % word.bytes() == 0) {
             return false;
         }
         let index = match (wide_index, size == 8) {
@@ -59,9 +72,17 @@ impl Select<'_> {
             }
             _ => index,
         };
-        let place = self.place_in_buffer(addr, word, index, scale);
+        let table = match part {
+            Some(part) => self.table_part(addr, (buffer, part), word, (index, scale)),
+            None => {
+                let (of, base) = (Region::Buffer(addr.buf), self.buffer(addr.buf));
+                let at = Address { of, base, index: Reg::NONE, shift: 0, disp: 0 };
+                Table { at, bytes: buffer, place: self.place_in_buffer(addr, word, index, scale) }
+            }
+        };
+        let place = table.place;
         let number = self.shifted(BinOp::ShrL, word, place, word.bytes().trailing_zeros() as u8);
-        let words = self.permuted_words(addr.buf, bytes, word, number);
+        let words = self.permuted_words(&table, word, number);
         let made = if size < 4 { self.element_of_words(mem, words, place) } else { words };
         let (op, b, lane) = (ops::mov(size == 8), Src::Reg(made), mem.lane());
         let (len, to) = (self.len(lane), self.define(dst));
@@ -81,6 +102,46 @@ impl Select<'_> {
         true
     }
 
+    /// The part of a buffer that begins where lanes of index 0 read, of which lanes read the first `read` bytes: those, in
+    /// whole words, of `bytes` bytes. It begins earlier if they end beyond the buffer.
+    fn table_part(
+        &mut self,
+        addr: &Addr,
+        (buffer, (read, bytes)): (usize, (usize, usize)),
+        word: Lane,
+        (index, scale): (Reg, i32),
+    ) -> Table {
+        let at = self.address(&Addr { lane_stride: 0, ..addr.clone() });
+        let scaled = self.scaled(word, index, scale);
+        if read == bytes {
+            return Table { at, bytes, place: scaled };
+        }
+        let base = self.buffer(addr.buf);
+        let [first, from, begin, before] = [(); 4].map(|()| self.general());
+        self.push(Inst::Lea { dst: first, mem: at });
+        self.push(Inst::Alu { op: Alu::Sub, dst: from, a: first, b: Operand::Reg(base) });
+        let last = self.operand((buffer - bytes) as i64);
+        self.push(Inst::Alu { op: Alu::Min, dst: begin, a: from, b: last });
+        self.push(Inst::Alu { op: Alu::Sub, dst: before, a: from, b: Operand::Reg(begin) });
+        let by = self.vector(self.len(word));
+        self.splat_to(by, word, before);
+        let of = Region::Buffer(addr.buf);
+        let at = Address { of, base, index: begin, shift: 0, disp: 0 };
+        Table { at, bytes, place: self.bin(BinOp::Add, word, scaled, by) }
+    }
+
+    /// Each lane's index in bytes.
+    fn scaled(&mut self, lane: Lane, index: Reg, scale: i32) -> Reg {
+        match scale {
+            1 => index,
+            2 | 4 | 8 => self.shifted(BinOp::Shl, lane, index, scale.trailing_zeros() as u8),
+            _ => {
+                let by = self.bits(lane, i64::from(scale) as u64);
+                self.bin(BinOp::Mul, lane, index, by)
+            }
+        }
+    }
+
     /// How many bytes each lane's element is from the beginning of its buffer: `index` has lanes of type
     /// `lane`, a unit of which moves by `scale` bytes.
     pub(super) fn place_in_buffer(
@@ -90,14 +151,7 @@ impl Select<'_> {
         index: Reg,
         scale: i32,
     ) -> Reg {
-        let scaled = match scale {
-            1 => index,
-            2 | 4 | 8 => self.shifted(BinOp::Shl, lane, index, scale.trailing_zeros() as u8),
-            _ => {
-                let by = self.bits(lane, i64::from(scale) as u64);
-                self.bin(BinOp::Mul, lane, index, by)
-            }
-        };
+        let scaled = self.scaled(lane, index, scale);
         if addr.offset == 0 && addr.terms.is_empty() {
             return scaled;
         }
@@ -111,20 +165,21 @@ impl Select<'_> {
         self.bin(BinOp::Add, lane, scaled, from_all)
     }
 
-    /// Words of a buffer by their numbers, whatever numbers there are beyond its end.
-    fn permuted_words(&mut self, buf: Buf, bytes: usize, word: Lane, number: Reg) -> Reg {
+    /// Words of a table by their numbers, whatever numbers there are beyond its end.
+    fn permuted_words(&mut self, table: &Table, word: Lane, number: Reg) -> Reg {
+        let &Table { at, bytes, .. } = table;
         let wide = word == Lane::I64;
         // (Permutations are of whole vectors, however few lanes there are.)
         let (len, lanes_len) = (Len::Z, self.len(word));
         let mut vectors = (0..bytes).step_by(VECTOR_BYTES).map(|start| (start, bytes - start));
         let mut made = None;
         while let Some(low) = vectors.next() {
-            let low_words = self.words_from(buf, low, wide);
+            let low_words = self.words_from(at, low, wide);
             let found = self.vector(len);
             match vectors.next() {
                 None => self.op2(ops::permute(wide), len, found, number, low_words),
                 Some(high) => {
-                    let b = self.words_from(buf, high, wide);
+                    let b = self.words_from(at, high, wide);
                     let (op, tied) = (ops::permute_pair(wide), low_words);
                     self.push(Inst::Tied { op, len, dst: found, tied, a: number, b, imm: None });
                 }
@@ -155,10 +210,9 @@ impl Select<'_> {
         made.expect("a buffer of one byte or more")
     }
 
-    /// A vector of a buffer's words from byte `start` on, of which there are `bytes` to the buffer's end.
-    fn words_from(&mut self, buf: Buf, (start, bytes): (usize, usize), wide: bool) -> Reg {
-        let (of, base) = (Region::Buffer(buf), self.buffer(buf));
-        let at = Address { of, base, index: Reg::NONE, shift: 0, disp: start as i32 };
+    /// A vector of a table's words from byte `start` on, of which there are `bytes` to the table's end.
+    fn words_from(&mut self, at: Address, (start, bytes): (usize, usize), wide: bool) -> Reg {
+        let at = at.plus(start as i32);
         let size = if wide { 8 } else { 4 };
         let len = [Len::X, Len::Y].into_iter().find(|len| len.bytes() == bytes).unwrap_or(Len::Z);
         let mask = match bytes >= VECTOR_BYTES || len != Len::Z {
