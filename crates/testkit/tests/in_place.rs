@@ -22,6 +22,54 @@ const PROGRAMS: &[(&str, &str)] = &[
          ROOT rr = (f32[8,32,32,64], f32[64]) tuple(z, o) }",
     ),
     (
+        "what an inner loop reads is changed after it",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         more { t = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(t), index=0
+         x = f32[3000] get-tuple-element(t), index=1 m = s32[] constant(50)
+         a = pred[] compare(k, m), direction=LT v = f32[1] dynamic-slice(x, k), dynamic_slice_sizes={1}
+         r = f32[] reshape(v) h = f32[] constant(0.7) b = pred[] compare(r, h), direction=LT
+         ROOT c = pred[] and(a, b) }
+         next { t = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(t), index=0
+         x = f32[3000] get-tuple-element(t), index=1 one = s32[] constant(1) n = s32[] add(k, one)
+         ROOT r = (s32[], f32[3000]) tuple(n, x) }
+         go { t = (s32[], f32[3000], f32[3000]) parameter(0) i = s32[] get-tuple-element(t), index=0
+         m = s32[] constant(5) ROOT c = pred[] compare(i, m), direction=LT }
+         change { t = (s32[], f32[3000], f32[3000]) parameter(0) i = s32[] get-tuple-element(t), index=0
+         x = f32[3000] get-tuple-element(t), index=1 y = f32[3000] get-tuple-element(t), index=2
+         one = s32[] constant(1) zero = s32[] constant(0) s = (s32[], f32[3000]) tuple(zero, x)
+         w = (s32[], f32[3000]) while(s), condition=more, body=next k = s32[] get-tuple-element(w), index=0
+         z = f32[3000] get-tuple-element(w), index=1 v = f32[1] constant({0.9})
+         u = f32[3000] dynamic-update-slice(x, v, k) o = f32[3000] sort(y), dimensions={0}, to_apply=lt
+         j = s32[] add(i, one) ROOT r = (s32[], f32[3000], f32[3000]) tuple(j, u, o) }
+         ENTRY e { x = f32[3000] parameter(0) y = f32[3000] sort(x), dimensions={0}, to_apply=lt
+         zero = s32[] constant(0) t = (s32[], f32[3000], f32[3000]) tuple(zero, x, y)
+         ROOT w = (s32[], f32[3000], f32[3000]) while(t), condition=go, body=change }",
+    ),
+    (
+        "what an inner loop reads and gives is changed after it, and read as it was",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         more { t = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(t), index=0
+         x = f32[3000] get-tuple-element(t), index=1 m = s32[] constant(50)
+         a = pred[] compare(k, m), direction=LT v = f32[1] dynamic-slice(x, k), dynamic_slice_sizes={1}
+         r = f32[] reshape(v) h = f32[] constant(0.7) b = pred[] compare(r, h), direction=LT
+         ROOT c = pred[] and(a, b) }
+         next { t = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(t), index=0
+         x = f32[3000] get-tuple-element(t), index=1 one = s32[] constant(1) n = s32[] add(k, one)
+         ROOT r = (s32[], f32[3000]) tuple(n, x) }
+         go { t = (s32[], f32[3000], f32[3000]) parameter(0) i = s32[] get-tuple-element(t), index=0
+         m = s32[] constant(5) ROOT c = pred[] compare(i, m), direction=LT }
+         change { t = (s32[], f32[3000], f32[3000]) parameter(0) i = s32[] get-tuple-element(t), index=0
+         x = f32[3000] get-tuple-element(t), index=1 y = f32[3000] get-tuple-element(t), index=2
+         one = s32[] constant(1) zero = s32[] constant(0) s = (s32[], f32[3000]) tuple(zero, x)
+         w = (s32[], f32[3000]) while(s), condition=more, body=next k = s32[] get-tuple-element(w), index=0
+         z = f32[3000] get-tuple-element(w), index=1 v = f32[1] constant({0.9})
+         u = f32[3000] dynamic-update-slice(x, v, k) o = f32[3000] subtract(z, y)
+         j = s32[] add(i, one) ROOT r = (s32[], f32[3000], f32[3000]) tuple(j, u, o) }
+         ENTRY e { x = f32[3000] parameter(0) y = f32[3000] sort(x), dimensions={0}, to_apply=lt
+         zero = s32[] constant(0) t = (s32[], f32[3000], f32[3000]) tuple(zero, y, y)
+         ROOT w = (s32[], f32[3000], f32[3000]) while(t), condition=go, body=change }",
+    ),
+    (
         "a result that each row would have added to again",
         "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
          lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }

@@ -79,7 +79,7 @@ fn fold_convert(cx: &Simplifier<'_, '_>, op: &Dot, operand: InstrId) -> Option<I
 }
 
 /// dot(x, y) → dot(transpose(x), transpose(y)), each if its innermost dimension is one of the batch: rows of its matrices are
-/// neighbours then.
+/// neighbours then; or, if there is nothing to add, if its dimensions come in another order than the result's.
 fn with_batch_outside(
     cx: &mut Simplifier<'_, '_>,
     op: &Dot,
@@ -90,9 +90,15 @@ fn with_batch_outside(
     let dims = &op.dims;
     let (lhs_free, rhs_free) = (dims.lhs_free(x.rank()), dims.rhs_free(y.rank()));
     let batches = dims.lhs_batch.len();
-    let is_inside =
-        |of: &ArrayShape, batch: &[usize]| innermost(of.dims()).is_some_and(|d| batch.contains(&d));
-    let (of_lhs, of_rhs) = (is_inside(x, &dims.lhs_batch), is_inside(y, &dims.rhs_batch));
+    // (With nothing to add, the product is element by element, once dimensions are in the result's order.)
+    let is_lone = dims.lhs_contracting.iter().all(|&d| x.dims()[d] == 1);
+    let is_inside = |of: &ArrayShape, batch: &[usize], free: &[usize]| {
+        let long = |d: &usize| of.dims()[*d] != 1;
+        let in_order = batch.iter().chain(free).copied().filter(long).is_sorted();
+        innermost(of.dims()).is_some_and(|d| batch.contains(&d)) || is_lone && !in_order
+    };
+    let of_lhs = is_inside(x, &dims.lhs_batch, &lhs_free);
+    let of_rhs = is_inside(y, &dims.rhs_batch, &rhs_free);
     if !of_lhs && !of_rhs {
         return Ok(None);
     }
