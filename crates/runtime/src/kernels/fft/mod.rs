@@ -402,14 +402,24 @@ impl Fft {
             if length == 1 || inner == 0 {
                 continue;
             }
-            let groups = inner.div_ceil(COLUMNS);
             let blocks = data.len() / (length * inner);
             let data = Disjoint::new(data);
+            let side = plans.columns[d].as_ref();
+            // The last columns of several blocks are transformed together where those of one would leave most of a vector
+            // empty.
+            let lanes = 64 / size_of::<T>();
+            let few = side.filter(|_| blocks > 1 && inner % lanes <= lanes / 2);
+            let rest = if few.is_some() { inner % lanes } else { 0 };
+            if let Some(side) = few.filter(|_| rest > 0) {
+                let all = Rest { length, inner, rest, count: blocks * rest };
+                all.transform(side, data, threads);
+            }
+            let groups = (inner - rest).div_ceil(COLUMNS);
             threads.for_each(blocks * groups, &|task| {
                 let (block, first) = (task / groups, task % groups * COLUMNS);
-                let columns = COLUMNS.min(inner - first);
+                let columns = COLUMNS.min(inner - rest - first);
                 let at = |i: usize| (block * length + i) * inner + first;
-                if let Some(side) = &plans.columns[d] {
+                if let Some(side) = side {
                     // SAFETY: tasks have different blocks or columns, and a task one reference at
                     // a time.
                     let row = |i: usize, first: usize, count: usize| unsafe {
@@ -444,6 +454,62 @@ impl Fft {
                 });
             });
         }
+    }
+}
+
+/// The last columns of blocks of `length` rows of `inner` numbers.
+#[derive(Clone, Copy)]
+struct Rest {
+    length: usize,
+    inner: usize,
+    /// How many there are in each block, …
+    rest: usize,
+    /// … and in all.
+    count: usize,
+}
+
+impl Rest {
+    /// Transforms them in place, some at a time, by way of rows that have as many.
+    fn transform<T: Real>(
+        self,
+        side: &Side<T>,
+        data: Disjoint<'_, Complex<T>>,
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let Rest { length, inner, rest, count } = self;
+        threads.for_each(count.div_ceil(COLUMNS), &|task| {
+            let first = task * COLUMNS;
+            let columns = COLUMNS.min(count - first);
+            let at = |i: usize, column: usize| {
+                let (block, column) = ((first + column) / rest, (first + column) % rest);
+                (block * length + i) * inner + inner - rest + column
+            };
+            scratch::with(length * columns, |together: &mut [Complex<T>]| {
+                for (i, row) in together.chunks_exact_mut(columns).enumerate() {
+                    for (column, v) in row.iter_mut().enumerate() {
+                        // SAFETY: tasks have different columns, and a task one reference at a time.
+                        *v = unsafe { data.part(at(i, column), 1) }[0];
+                    }
+                }
+                let rows = Disjoint::new(together);
+                // SAFETY: they are this task's alone, which has one reference at a time.
+                let row = |i: usize, first: usize, count: usize| unsafe {
+                    rows.part(i * columns + first, count)
+                };
+                side.columns(columns, row);
+                for i in 0..length {
+                    // SAFETY: as before.
+                    let row = unsafe { rows.part(i * columns, columns) };
+                    for (column, v) in row.iter().enumerate() {
+                        // SAFETY: as above.
+                        let to = unsafe { data.part(at(i, column), 1) };
+                        to[0] = *v;
+                    }
+                }
+            });
+        });
     }
 }
 

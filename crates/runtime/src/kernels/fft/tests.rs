@@ -61,7 +61,9 @@ fn two_dimensions_of_odd_sizes() {
 
 #[test]
 fn real_lines_there_and_back() {
-    for (rows, cols) in [(1, 1), (1, 2), (1, 8), (3, 7), (4, 6), (2, 100), (1, 38), (2, 27)] {
+    for (rows, cols) in
+        [(1, 1), (1, 2), (1, 8), (3, 7), (4, 6), (2, 100), (1, 38), (2, 27), (7, 64)]
+    {
         let data: Vec<f64> = signal(2 * rows * cols).iter().map(|v| v.re).collect();
         let half = cols / 2 + 1;
         let mut spectrum = vec![Complex::new(0.0, 0.0); 2 * rows * half];
