@@ -215,13 +215,26 @@ impl<'k> State<'k> {
             Inst::Convert { dst, op, a } => self.convert(*dst, *op, *a),
             Inst::Load { dst, mem, addr, mask } => self.load(*dst, *mem, addr, *mask, memory)?,
             Inst::Store { src, mem, addr, mask } => self.store(*src, *mem, addr, *mask, memory)?,
-            Inst::Gather { dst, mem, addr, index, scale, mask, .. } => {
+            Inst::Gather { dst, mem, addr, index, scale, most, mask } => {
                 let base = self.address(addr);
+                if let Some(most) = *most {
+                    // All up to the last may be read, if any lane is on.
+                    let last = base.wrapping_add(scale.wrapping_mul(most.into()));
+                    let is_any = (0..lanes).any(|l| self.is_on(*mask, l));
+                    for at in [base, last].into_iter().filter(|_| is_any) {
+                        memory.read(addr.buf, at, mem.bytes())?;
+                    }
+                }
                 for l in 0..lanes {
                     let mut bits = 0;
                     if self.is_on(*mask, l) {
-                        let moved = self.get_signed(*index, l).wrapping_mul(*scale);
-                        let at = base.wrapping_add(moved);
+                        let at_lane = self.get_signed(*index, l);
+                        if most.is_some_and(|most| !(0..=i64::from(most)).contains(&at_lane)) {
+                            return Err(Error::internal(format!(
+                                "an index of {at_lane} beyond {most:?}"
+                            )));
+                        }
+                        let at = base.wrapping_add(at_lane.wrapping_mul(*scale));
                         bits = mem.decode(memory.read(addr.buf, at, mem.bytes())?);
                     }
                     self.set(*dst, l, bits);
