@@ -500,10 +500,10 @@ impl Rest {
                 };
                 side.columns(columns, row);
                 for i in 0..length {
-                    // SAFETY: as before.
+                    // SAFETY: these rows are this task's alone, and the references that the transform had have ended.
                     let row = unsafe { rows.part(i * columns, columns) };
                     for (column, v) in row.iter().enumerate() {
-                        // SAFETY: as above.
+                        // SAFETY: tasks have different columns, and a task one reference at a time.
                         let to = unsafe { data.part(at(i, column), 1) };
                         to[0] = *v;
                     }

@@ -127,7 +127,7 @@ impl TridiagonalSolve {
                 // SAFETY: each system's are at its number.
                 false => unsafe { to.part(first * n, count * n) },
             });
-            // SAFETY: as before.
+            // SAFETY: each system's number is at its own place.
             let info = unsafe { info.part(first, count) };
             match &self.side_by_side {
                 Some(groups) => {
