@@ -260,7 +260,7 @@ fn solve_group<T: Field>(
     scratch::with((3 * n + size) * LANES, |work: &mut [T]| {
         if group.systems < LANES {
             // Lanes without a system have one that can be solved.
-            work.fill(T::ONE);
+            identities(work, n);
         }
         let copy = |copy: &Copy, from: &[T], to: &mut [T]| {
             copy.run((bytes_of(from), 0), (bytes_of_mut(to), 0), Threads::single());
@@ -295,6 +295,12 @@ fn solve_group<T: Field>(
         });
         *info = solve_one([n, columns], from, to, x);
     }
+}
+
+/// The diagonals of identities in all lanes, and zeros after them.
+fn identities<T: Field>(work: &mut [T], n: usize) {
+    work.fill(T::ZERO);
+    work[n * LANES..][..n * LANES].fill(T::ONE);
 }
 
 /// Solves systems in lanes: their three diagonals one after the other, and right sides. Gives whether it was done: not
@@ -382,4 +388,20 @@ fn divided<T: Field>(v: T, pivot: T) -> T {
 #[inline(always)]
 fn any<T: Field>(lanes: &Lanes<T>, condition: impl Fn(T) -> bool) -> bool {
     lanes.iter().fold(false, |found, &v| found | condition(v))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_without_a_system_do_not_stop_the_others() {
+        for n in 2..10 {
+            let mut work = vec![7.0f64; (3 * n + n) * LANES];
+            identities(&mut work, n);
+            let (diagonals, x) = work.split_at_mut(3 * n * LANES);
+            assert!(solve_lanes(diagonals.as_chunks_mut().0, 1, x.as_chunks_mut().0), "{n}");
+            assert!(x.iter().all(|&x| x == 0.0), "{n}");
+        }
+    }
 }
