@@ -560,10 +560,10 @@ impl Groups {
         let level = group.space.level(&role, shape.dims());
         let work = self.work[id.index()] as usize;
         let is_repeated = level == Level::Partial && group.space.is_repeated(&role);
+        let mut left = MAX_LOOKED_AT;
         if is_repeated
             && is_better_kept(work, shape.element_count(), points)
-            && !(self.counted[id.index()]
-                && group.are_places(computation, id, &mut MAX_LOOKED_AT.clone()))
+            && !(self.counted[id.index()] && group.are_places(computation, id, &mut left))
         {
             return None;
         }

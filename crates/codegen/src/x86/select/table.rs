@@ -111,15 +111,12 @@ impl Select<'_> {
         word: Lane,
         (index, scale): (Reg, i32),
     ) -> Table {
-        let at = self.address(&Addr { lane_stride: 0, ..addr.clone() });
         let scaled = self.scaled(word, index, scale);
         if read == bytes {
-            return Table { at, bytes, place: scaled };
+            return Table { at: self.address(addr), bytes, place: scaled };
         }
-        let base = self.buffer(addr.buf);
-        let [first, from, begin, before] = [(); 4].map(|()| self.general());
-        self.push(Inst::Lea { dst: first, mem: at });
-        self.push(Inst::Alu { op: Alu::Sub, dst: from, a: first, b: Operand::Reg(base) });
+        let (base, from) = (self.buffer(addr.buf), self.distance_from_begin(addr));
+        let [begin, before] = [(); 2].map(|()| self.general());
         let last = self.operand((buffer - bytes) as i64);
         self.push(Inst::Alu { op: Alu::Min, dst: begin, a: from, b: last });
         self.push(Inst::Alu { op: Alu::Sub, dst: before, a: from, b: Operand::Reg(begin) });
@@ -142,6 +139,15 @@ impl Select<'_> {
         }
     }
 
+    /// How many bytes an address is from the beginning of its buffer, without what lanes add.
+    fn distance_from_begin(&mut self, addr: &Addr) -> Reg {
+        let (at, base) = (self.address(addr), self.buffer(addr.buf));
+        let (first, from) = (self.general(), self.general());
+        self.push(Inst::Lea { dst: first, mem: at });
+        self.push(Inst::Alu { op: Alu::Sub, dst: from, a: first, b: Operand::Reg(base) });
+        from
+    }
+
     /// How many bytes each lane's element is from the beginning of its buffer: `index` has lanes of type
     /// `lane`, a unit of which moves by `scale` bytes.
     pub(super) fn place_in_buffer(
@@ -155,11 +161,7 @@ impl Select<'_> {
         if addr.offset == 0 && addr.terms.is_empty() {
             return scaled;
         }
-        let at = self.address(addr);
-        let base = self.buffer(addr.buf);
-        let (first, from) = (self.general(), self.general());
-        self.push(Inst::Lea { dst: first, mem: at });
-        self.push(Inst::Alu { op: Alu::Sub, dst: from, a: first, b: Operand::Reg(base) });
+        let from = self.distance_from_begin(addr);
         let from_all = self.vector(self.len(lane));
         self.splat_to(from_all, lane, from);
         self.bin(BinOp::Add, lane, scaled, from_all)
