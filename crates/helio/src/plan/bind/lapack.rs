@@ -1,8 +1,8 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's, LU and QR factors of any size, products with reflectors, triangular and tridiagonal systems and, of real numbers,
-//! eigenvalues of symmetric matrices and singular values are the runtime's kernels, which take row-major matrices. QR
+//! Cholesky's, LU and QR factors of any size, products with reflectors, triangular and tridiagonal systems and, of real
+//! numbers, eigenvalues of symmetric matrices and singular values are the runtime's kernels, which take row-major matrices. QR
 //! factors of small matrices are routines that take them by columns, for which they are transposed into working memory.
 //! The order in which the program has the function see its operands makes no difference to what they are.
 

@@ -356,9 +356,9 @@ impl Inner {
         let Some(&last) = steps.last() else { return Inner::Row { bytes: element_size } };
         let dense = |step: &Step| step.to == last.to * last.size as isize;
         let lines = steps.len().checked_sub(2).filter(|&at| dense(&steps[at]));
-        // Whether a tile has as many lines.
-        let fills_tile =
-            |step: &Step| step.size == 8 && element_size == 8 && super::super::isa::has_avx512();
+        // Whether a tile has as many lines. (What is repeated has none.)
+        let has_tiles = element_size == 8 && super::super::isa::has_avx512();
+        let fills_tile = |step: &Step| has_tiles && step.size == 8 && step.from != 0;
         let is_few = |step: &Step| step.size <= MAX_INTERLEAVED && !fills_tile(step);
         if let Some(at) = lines.filter(|_| last.to == element && is_few(&last))
             && (steps[at].from == element || last.from == 0)
