@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use helio_ir::ops::{Cost, Gather, Transpose, Yield};
 use helio_ir::{ArrayShape, Computation, Instr, InstrId, Op, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::class::{Classifier, FusionClass, array};
@@ -685,6 +685,8 @@ impl Candidate<'_> {
     fn space_with(&self, computation: &Computation, group: &Group) -> Option<Option<NewSpace>> {
         let is_partial = self.level == Level::Partial;
         match (self.class, &self.instr.op) {
+            // Where a part is changed is known before the loops begin.
+            (FusionClass::Reduce, Op::Reduce(_)) if group.says_where(computation, self.id) => None,
             (FusionClass::Reduce, Op::Reduce(op)) => {
                 let from = array(computation, self.instr.operands[0])?;
                 let new = group.space.admit(&op.dimensions, &self.role, from.dims(), self.dims)?;
@@ -919,6 +921,24 @@ impl Group {
                 .zip(array(computation, root.operands[1]))
                 .is_some_and(|(part, update)| part.dims() == update.dims());
         is_read && !is_part
+    }
+
+    /// Whether the place at which the root changes an array depends on an instruction.
+    fn says_where(&self, computation: &Computation, id: InstrId) -> bool {
+        let root = computation.instr(self.root);
+        let Op::DynamicUpdateSlice(_) = root.op else { return false };
+        let mut pending: Vec<InstrId> = root.operands[2..].to_vec();
+        let mut seen: FxHashSet<InstrId> = pending.iter().copied().collect();
+        while let Some(at) = pending.pop() {
+            if at == id {
+                return true;
+            }
+            if self.members.contains(at) {
+                let operands = computation.instr(at).operands.iter().copied();
+                pending.extend(operands.filter(|&operand| seen.insert(operand)));
+            }
+        }
+        false
     }
 
     /// Whether what uses an operand here only moves its elements.

@@ -417,6 +417,26 @@ fn an_update_is_fused_with_what_reads_that_very_part() {
 }
 
 #[test]
+fn a_place_is_known_before_the_loops() {
+    let update = |update: &str| {
+        format!(
+            "x = f32[9] parameter(0) y = f32[17] parameter(1) k = s32[] parameter(2)
+             v = f32[] parameter(3) z = f32[] constant(0) n = f32[17] negate(y)
+             s = f32[] reduce(n, z), dimensions={{0}}, to_apply=add {update}"
+        )
+    };
+    let to_place = "u = f32[1] broadcast(v), dimensions={} m = s32[] convert(s)
+                    ROOT r = f32[9] dynamic-update-slice(x, u, m)";
+    outlines(
+        &update(to_place),
+        "[constant negate reduce] [broadcast convert dynamic-update-slice]",
+    );
+    let of_value = "u = f32[1] broadcast(s), dimensions={}
+                    ROOT r = f32[9] dynamic-update-slice(x, u, k)";
+    outlines(&update(of_value), "[constant negate reduce broadcast dynamic-update-slice]");
+}
+
+#[test]
 fn effects_stay_in_order() {
     // The first call uses what could be computed together with what uses the second one's result.
     outlines(
