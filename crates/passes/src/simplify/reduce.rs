@@ -1,6 +1,6 @@
 //! Rules for `reduce` and `reduce-window`.
 
-use helio_ir::ops::{Broadcast, Reduce, ReduceWindow, Reshape, WindowDim};
+use helio_ir::ops::{Broadcast, Reduce, ReduceWindow, Reshape, Tuple, WindowDim};
 use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
@@ -27,6 +27,30 @@ impl Simplifier<'_, '_> {
     }
 }
 
+/// What folds of no elements give: their initial values; `None` if results have other types.
+fn of_nothing(
+    cx: &mut Simplifier<'_, '_>,
+    inits: &[InstrId],
+    shape: &Shape,
+) -> Result<Option<InstrId>> {
+    let leaves = shape.leaves();
+    let mut results = Vec::with_capacity(inits.len());
+    for (&init, leaf) in inits.iter().zip(leaves) {
+        let (Some(scalar), Some(result)) = (cx.draft.array(init), leaf.as_array()) else {
+            return Ok(None);
+        };
+        if scalar.element() != result.element() {
+            return Ok(None);
+        }
+        let broadcast = Broadcast { shape: result.clone(), dimensions: Vec::new() };
+        results.push(cx.add(broadcast, &[init])?);
+    }
+    match shape {
+        Shape::Tuple(_) => cx.add(Tuple, &results).map(Some),
+        _ => Ok(results.first().copied()),
+    }
+}
+
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
     op: &Reduce,
@@ -37,6 +61,11 @@ pub(super) fn simpler(
     let Some(dims) = cx.draft.array(arrays[0]).map(|array| array.dims().to_vec()) else {
         return Ok(None);
     };
+    if op.dimensions.iter().any(|&d| dims[d] == 0)
+        && let Some(inits) = of_nothing(cx, inits, shape)?
+    {
+        return Ok(Some(inits));
+    }
     let (units, others): (Vec<usize>, Vec<usize>) =
         op.dimensions.iter().partition(|&&d| dims[d] == 1);
     // Dimensions of 1 fold nothing as long as others are folded.
