@@ -1,5 +1,7 @@
 //! Sizes at run time: what results of element-wise operations inherit from their operands.
 
+use std::iter::zip;
+
 use helio_ir::{Array, ArrayData, ArrayShape, DimKind, Error, Literal, Result};
 
 /// The array of `shape` and `data` whose bounded dimensions have the sizes that the same dimensions
@@ -8,9 +10,15 @@ use helio_ir::{Array, ArrayData, ArrayShape, DimKind, Error, Literal, Result};
 /// Errors: `InvalidArgument` if two operands have different sizes; `Internal` if `data` does not fit.
 pub(crate) fn like(shape: &ArrayShape, data: ArrayData, operands: &[&Array]) -> Result<Literal> {
     let array = Array::from_data(shape.clone(), data)?;
-    if shape.is_static() {
-        return Ok(Literal::Array(array));
+    match shape.is_static() {
+        true => Ok(Literal::Array(array)),
+        false => array.with_sizes(shared_sizes(shape, operands)?).map(Literal::Array),
     }
+}
+
+/// The sizes at run time of what [`like`] gives. Errors: `InvalidArgument` if two operands have different
+/// sizes.
+pub(crate) fn shared_sizes(shape: &ArrayShape, operands: &[&Array]) -> Result<Vec<usize>> {
     let mut sizes = shape.dims().to_vec();
     for (d, size) in sizes.iter_mut().enumerate() {
         if shape.kinds()[d] == DimKind::Static {
@@ -29,7 +37,18 @@ pub(crate) fn like(shape: &ArrayShape, data: ArrayData, operands: &[&Array]) -> 
             *size = first;
         }
     }
-    array.with_sizes(sizes).map(Literal::Array)
+    Ok(sizes)
+}
+
+/// The least size of each dimension of arrays that are gone through together: what one of them does not
+/// have at run time is left out of all.
+pub(crate) fn least_sizes(operands: &[&Array]) -> Vec<usize> {
+    let Some((first, others)) = operands.split_first() else { return Vec::new() };
+    let mut sizes = first.sizes().to_vec();
+    for other in others {
+        zip(&mut sizes, other.sizes()).for_each(|(size, &other)| *size = other.min(*size));
+    }
+    sizes
 }
 
 /// Gives bounded dimensions these sizes at run time (their bound, if that is smaller).

@@ -51,7 +51,8 @@ mod walk;
 mod window;
 
 pub use custom_call::{
-    ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes, Work, is_defined, perform,
+    ASSERT, ArrayView, ArrayViewMut, Assertion, Call, CallInfo, OperandBytes, Work, is_defined,
+    perform,
 };
 pub use deep_stack::{DeepStack, call_depths, needs_deep_stack};
 pub use frame::{Evaluator, Limits, Meter, Stopped, check_arguments, evaluate};

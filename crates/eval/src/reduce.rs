@@ -5,7 +5,7 @@ use std::iter::zip;
 use helio_ir::{Array, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
-use crate::dynamic::with_bounded_sizes;
+use crate::dynamic::{least_sizes, shared_sizes, with_bounded_sizes};
 use crate::frame::{array, array_shape, only};
 use crate::scalar::{Scalar, ScalarFn};
 use crate::walk::{Walk, outside, steps, store};
@@ -20,7 +20,7 @@ pub(crate) fn map(
     let shape = array_shape(shape)?;
     let operands: Vec<&Array> = (0..args.len()).map(|i| array(args, i)).collect::<Result<_>>()?;
     let mut result = Array::zeros(shape.clone())?;
-    let sizes = operands.first().map_or(shape.dims(), |operand| operand.sizes()).to_vec();
+    let sizes = shared_sizes(shape, &operands)?;
     let axes = zip(&sizes, steps(shape.dims())).map(|(&size, step)| (size, [step]));
     let mut walk = Walk::new(evaluator, axes);
     let mut function = ScalarFn::new(evaluator, op.to_apply);
@@ -47,14 +47,15 @@ pub(crate) fn reduce(
     let first = operands.first().ok_or_else(outside)?;
     let mut results = results_of(shape)?;
     let kept: Vec<usize> = (0..first.dims().len()).filter(|d| !op.dimensions.contains(d)).collect();
-    let sizes: Vec<usize> = kept.iter().map(|&d| first.sizes()[d]).collect();
+    let all = least_sizes(&operands);
+    let sizes: Vec<usize> = kept.iter().map(|&d| all[d]).collect();
 
     let from_steps = steps(first.dims());
     let to_steps = steps(results.first().ok_or_else(outside)?.dims());
-    let axes = zip(&kept, to_steps).map(|(&d, step)| (first.sizes()[d], [from_steps[d], step]));
+    let axes = zip(&kept, to_steps).map(|(&d, step)| (all[d], [from_steps[d], step]));
     let mut outer = Walk::new(evaluator, axes);
     let folded = (0..from_steps.len()).filter(|d| !kept.contains(d));
-    let mut inner = Walk::new(evaluator, folded.map(|d| (first.sizes()[d], [from_steps[d]])));
+    let mut inner = Walk::new(evaluator, folded.map(|d| (all[d], [from_steps[d]])));
     outer.points([0, 0], |[from, to]| {
         fold.begin();
         inner.points([from], |[at]| fold.step(&operands, at))?;

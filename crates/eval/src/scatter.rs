@@ -90,7 +90,9 @@ impl<'a> Places<'a> {
         let axes = zip(&scatter_dims, &vectors.dims).map(|(&from, &d)| {
             let batching = dims.scatter_indices_batching_dims.iter().position(|&b| b == d);
             let to_step = batching.map_or(0, |i| to_steps[dims.input_batching_dims[i]]);
-            (update.sizes()[from], [vectors.steps[d], from_steps[from], to_step])
+            // Where there is no index, an update goes nowhere.
+            let size = update.sizes()[from].min(indices.sizes()[d]);
+            (size, [vectors.steps[d], from_steps[from], to_step])
         });
         let batches = Walk::new(evaluator, axes);
 

@@ -7,7 +7,7 @@ use helio_ir::{
 };
 
 use crate::Evaluator;
-use crate::dynamic::with_bounded_sizes;
+use crate::dynamic::{least_sizes, with_bounded_sizes};
 use crate::element::total_rank;
 use crate::frame::{array, only};
 use crate::index::without;
@@ -26,7 +26,8 @@ pub(crate) fn sort(
     let first = *operands.first().ok_or_else(outside)?;
     let mut results = results_of(shape)?;
     let steps = steps(first.dims());
-    let count = lane_length(first, op.dimension)?;
+    let sizes = least_sizes(&operands);
+    let count = lane_length(first, &sizes, op.dimension)?;
     let lane = Lane { count, step: steps[op.dimension] as usize };
     let _order = memory::reserve(count.saturating_mul(2 * size_of::<usize>()))?;
     let mut order: Vec<usize> = Vec::new();
@@ -34,7 +35,7 @@ pub(crate) fn sort(
     let mut comparator = Comparator::new(evaluator, op.to_apply, &operands);
 
     let others = without(steps.len(), &[&[op.dimension]]);
-    let axes = others.iter().map(|&d| (first.sizes()[d], [steps[d]]));
+    let axes = others.iter().map(|&d| (sizes[d], [steps[d]]));
     Walk::new(evaluator, axes).points([0], |[start]| {
         order.clear();
         order.extend((0..count).map(|i| start + i * lane.step));
@@ -44,13 +45,13 @@ pub(crate) fn sort(
         })
     })?;
     let results = results.into_iter();
-    let results = results.map(|result| Ok(with_bounded_sizes(result, first.sizes())?.into()));
+    let results = results.map(|result| Ok(with_bounded_sizes(result, &sizes)?.into()));
     only(&results.collect::<Result<Vec<Literal>>>()?)
 }
 
 /// How many elements lie along a dimension; none if there is no lane, however long it would be.
-fn lane_length(array: &Array, dimension: usize) -> Result<usize> {
-    let size = *array.sizes().get(dimension).ok_or_else(outside)?;
+fn lane_length(array: &Array, sizes: &[usize], dimension: usize) -> Result<usize> {
+    let size = *sizes.get(dimension).ok_or_else(outside)?;
     Ok(if array.data().is_empty() { 0 } else { size })
 }
 
@@ -149,7 +150,7 @@ pub(crate) fn top_k(
     let mut results = results_of(shape)?;
     let [values, indices] = &mut results[..] else { return Err(outside()) };
     let Some((&last, outer)) = operand.sizes().split_last() else { return Err(outside()) };
-    let count = lane_length(operand, outer.len())?;
+    let count = lane_length(operand, operand.sizes(), outer.len())?;
     let _keyed = memory::reserve(count.saturating_mul(size_of::<(i128, usize)>()))?;
     let lane = Lane { count: op.k.min(count), step: 1 };
 

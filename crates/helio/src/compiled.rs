@@ -12,6 +12,7 @@ use helio_runtime::program::{self, Argument, Run, RunError, StepId, StepProgram}
 use crate::CompileOptions;
 use crate::backend::Chosen;
 use crate::client::Client;
+use crate::execute::{sizes_from, sizes_of};
 use crate::interpreted::{Interpreted, Reason};
 use crate::observe::{Observer, StepInfo, StepWatcher};
 use crate::plan::{self, Caller, NoPlan, Plan, Target};
@@ -27,11 +28,12 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a module that was optimised with these options; or says which of its instructions
+    /// Compiles a module that was optimised with these options, whose result had this shape before that; or says which of its instructions
     /// leaves it to the interpreter as a whole. Errors: memory, the limits of the compilation, or a
     /// defect.
     pub(crate) fn new(
         module: Verified<Module>,
+        result: &Shape,
         options: &CompileOptions,
         chosen: &Chosen,
         client: Client,
@@ -51,8 +53,7 @@ impl Compiled {
             Err(NoPlan::NoCode) => return Err(Error::internal("code where there is none")),
             Err(NoPlan::Failed(error)) => return Err(error),
         };
-        let result = module.entry().result_shape().clone();
-        Ok(Ok(Compiled { module, plan, client, result }))
+        Ok(Ok(Compiled { module, plan, client, result: result.clone() }))
     }
 
     /// What of it has no native code.
@@ -129,11 +130,16 @@ impl Compiled {
         threads: usize,
         observer: Option<&dyn Observer>,
     ) -> Result<Literal> {
-        let leaves = args.iter().flat_map(Literal::leaves).map(Literal::as_array);
-        let arguments = leaves.map(|leaf| self.client.argument(leaf));
-        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let mut arguments = Vec::new();
+        for leaf in args.iter().flat_map(Literal::leaves).map(Literal::as_array) {
+            arguments.push(self.client.argument(leaf)?);
+            let Some(array) = leaf.filter(|array| !array.shape().is_static()) else { continue };
+            for size in sizes_of(array.shape(), array.sizes()) {
+                arguments.push(Argument::Given(self.client.memory().copy_of(&size)?));
+            }
+        }
         let results = self.execute(arguments, cx, threads, observer)?;
-        Literal::from_leaves(&self.result, &mut results.iter().map(Block::as_slice))
+        result_of(&self.result, &mut results.iter().map(Block::as_slice))
     }
 
     /// What went wrong, in the words of this crate.
@@ -162,5 +168,25 @@ impl Compiled {
             }
             None => error,
         }
+    }
+}
+
+/// A value of a shape from the bytes of its arrays, tuples taken apart, each with the sizes of its bounded
+/// dimensions behind it.
+fn result_of<'b>(shape: &Shape, leaves: &mut impl Iterator<Item = &'b [u8]>) -> Result<Literal> {
+    match shape {
+        Shape::Tuple(elements) => {
+            let elements = elements.iter().map(|shape| result_of(shape, leaves));
+            elements.collect::<Result<_>>().map(Literal::Tuple)
+        }
+        Shape::Array(shape) if !shape.is_static() => {
+            let array = Literal::from_leaves(&Shape::Array(shape.clone()), leaves)?;
+            let sizes = sizes_from(shape, leaves)?;
+            match (array, sizes) {
+                (Literal::Array(array), Some(sizes)) => array.with_sizes(sizes).map(Literal::Array),
+                (array, _) => Ok(array),
+            }
+        }
+        leaf => Literal::from_leaves(leaf, leaves),
     }
 }

@@ -2,6 +2,7 @@
 
 use helio_eval::Context;
 use helio_ir::{AliasKind, Array, ArrayShape, Error, Literal, Module, ProgramShape, Result, Shape};
+use helio_passes::bounds::bounded_dims;
 use helio_runtime::program::Argument;
 use helio_runtime::{Block, FloatMode, View};
 
@@ -89,8 +90,10 @@ impl Keep {
 #[derive(Clone, Debug)]
 pub(crate) struct Signature {
     pub(crate) params: Vec<Leaf>,
-    /// How many parts the parameters have that are no tuples: arrays, and tokens.
+    /// How many parts the parameters have, compiled, that are no tuples: arrays, sizes, and tokens.
     param_leaves: usize,
+    /// Whether some parameter has bounded dimensions.
+    has_bounds: bool,
     pub(crate) results: Vec<Leaf>,
 }
 
@@ -98,13 +101,14 @@ pub(crate) struct Signature {
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     pub(crate) shape: ArrayShape,
-    /// Its number among all parts that are no tuples.
+    /// Its number among all parts of the compiled program's parameters, or result, that are no tuples.
     number: usize,
     /// Whether the module lets the caller give it away, or wants that. Of parameters only.
     pub(crate) donation: Option<AliasKind>,
 }
 
 impl Signature {
+    /// What a module takes and gives. Compiled, it has sizes of bounded dimensions beside the arrays.
     pub(crate) fn of(module: &Module, program: &ProgramShape) -> Self {
         let donated = plan::donated(&module.config, module.entry());
         let mut params: Vec<(&Shape, Option<AliasKind>)> = Vec::new();
@@ -113,17 +117,53 @@ impl Signature {
             let donation = |leaf| donated.get(&(number, leaf)).copied();
             params.extend(leaves.map(|(leaf, shape)| (shape, donation(leaf))));
         }
-        let arrays = |leaves: &[(&Shape, Option<AliasKind>)]| {
-            let numbered = leaves.iter().enumerate();
-            let leaf = |(number, &(shape, donation)): (usize, &(&Shape, Option<AliasKind>))| {
-                let shape = shape.as_array()?.clone().without_layout();
-                Some(Leaf { shape, number, donation })
-            };
-            numbered.filter_map(leaf).collect()
-        };
         let results: Vec<_> = program.result.leaves().into_iter().map(|s| (s, None)).collect();
-        Signature { params: arrays(&params), param_leaves: params.len(), results: arrays(&results) }
+        let (params, param_leaves) = arrays(&params);
+        let has_bounds = params.iter().any(|leaf| !leaf.shape.is_static());
+        Signature { params, param_leaves, has_bounds, results: arrays(&results).0 }
     }
+}
+
+/// The arrays among the leaves of shapes, and how many leaves the compiled program has for all of them.
+fn arrays(leaves: &[(&Shape, Option<AliasKind>)]) -> (Vec<Leaf>, usize) {
+    let (mut arrays, mut count) = (Vec::with_capacity(leaves.len()), 0);
+    for &(shape, donation) in leaves {
+        let number = count;
+        count += 1;
+        let Some(array) = shape.as_array() else { continue };
+        // Sizes come right behind the array.
+        count += bounded_dims(array).count();
+        arrays.push(Leaf { shape: array.clone().without_layout(), number, donation });
+    }
+    (arrays, count)
+}
+
+/// The sizes of an array's bounded dimensions as a compiled program takes them, in order.
+pub(crate) fn sizes_of<'a>(
+    shape: &'a ArrayShape,
+    sizes: &'a [usize],
+) -> impl Iterator<Item = [u8; 4]> + 'a {
+    bounded_dims(shape).map(|d| (sizes[d] as i32).to_ne_bytes())
+}
+
+/// The sizes of an array's dimensions, of which a run has given those of the bounded ones; `None` if the shape
+/// says them all. Errors: `Internal` for what is no size within the bound.
+pub(crate) fn sizes_from<'b>(
+    shape: &ArrayShape,
+    given: &mut impl Iterator<Item = &'b [u8]>,
+) -> Result<Option<Vec<usize>>> {
+    if shape.is_static() {
+        return Ok(None);
+    }
+    let mut sizes = shape.dims().to_vec();
+    for d in bounded_dims(shape) {
+        let bytes = given.next().and_then(|bytes| bytes.try_into().ok());
+        let size = bytes.and_then(|bytes| usize::try_from(i32::from_ne_bytes(bytes)).ok());
+        let size = size.filter(|&size| size <= sizes[d]);
+        sizes[d] =
+            size.ok_or_else(|| Error::internal(format!("no size of dimension {d} of {shape}")))?;
+    }
+    Ok(Some(sizes))
 }
 
 /// An execution's arguments, taken from their buffers.
@@ -153,6 +193,10 @@ impl Executable {
             },
             bytes => Taken::Lent(bytes),
         };
+        let sizes: Vec<Option<Vec<usize>>> = match self.signature.has_bounds {
+            true => values.iter().map(|(value, _)| value.sizes.clone()).collect(),
+            false => Vec::new(),
+        };
         let mut taken: Vec<Taken> = values.into_iter().map(take).collect();
         // Tokens have no bytes.
         let mut arguments: Vec<Argument<'_>> = Vec::new();
@@ -163,13 +207,22 @@ impl Executable {
                 Taken::Lent(view) => Argument::Lent(bytes(view)?),
             };
         }
+        for (param, sizes) in self.signature.params.iter().zip(&sizes) {
+            let sizes = sizes.as_deref().unwrap_or_else(|| param.shape.dims());
+            for (i, size) in sizes_of(&param.shape, sizes).enumerate() {
+                let size = self.client.memory().copy_of(&size)?;
+                arguments[param.number + 1 + i] = Argument::Given(size);
+            }
+        }
         let threads = options.threads.unwrap_or(usize::MAX);
         let blocks = compiled.execute(arguments, cx, threads, options.observer.as_deref())?;
         let mut blocks: Vec<Option<Block>> = blocks.into_iter().map(Some).collect();
         let value = |leaf: &Leaf| {
+            let behind = blocks.iter().skip(leaf.number + 1).flatten();
+            let sizes = sizes_from(&leaf.shape, &mut behind.map(Block::as_slice))?;
             let block = blocks.get_mut(leaf.number).and_then(Option::take);
             let block = block.ok_or_else(|| Error::internal("a result is missing"))?;
-            Ok(Value { bytes: block.into(), sizes: None })
+            Ok(Value { bytes: block.into(), sizes })
         };
         self.signature.results.iter().map(value).collect()
     }

@@ -59,8 +59,9 @@ impl fmt::Display for Interpreted {
 pub enum Reason {
     /// [`Backend::Interpreter`](crate::Backend::Interpreter) was asked for. Concerns the program.
     Requested,
-    /// The instruction's result has sizes that are known only at run time, or is opaque. Concerns
-    /// the program.
+    /// The instruction's result is opaque, or has sizes that are known only at run time and meet, in the
+    /// program, an operation on them that is not compiled (`docs/passes.md` lists them). Concerns the
+    /// program.
     RunTimeSizes,
     /// Loops and branches are nested deeper than the compiler follows. Concerns the program.
     Nesting,

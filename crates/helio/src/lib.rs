@@ -274,7 +274,7 @@ impl Executable {
         let program_shape = module.entry().program_shape();
         let compiled = match options.backend.choose() {
             None => Err(Whole::Requested),
-            // What has no plan (sizes that are known only at run time, say) is interpreted as a
+            // What has no plan (sizes known only at run time at a collective, say) is interpreted as a
             // whole.
             Some(chosen) => {
                 let watch = Watch::new(&module, &options.limits);
@@ -283,7 +283,8 @@ impl Executable {
                 let cx = PassCx { observer, subnormals, ..PassCx::new(&watch, &*chosen.backend) };
                 let optimized = helio_passes::optimize(module.clone(), level, &cx);
                 let compiled = optimized.and_then(|module| {
-                    Compiled::new(module, options, &chosen, client.clone(), &watch)
+                    let result = &program_shape.result;
+                    Compiled::new(module, result, options, &chosen, client.clone(), &watch)
                 });
                 let compiled = compiled?;
                 compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))

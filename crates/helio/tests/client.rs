@@ -399,6 +399,62 @@ fn sizes_known_only_at_run_time_stay_with_the_buffer() {
     }
 }
 
+/// What is compiled takes and gives the sizes of bounded dimensions beside the arrays: among others, in
+/// tuples, given away, and with an error where they do not fit.
+#[test]
+fn compiled_programs_take_sizes() {
+    let text = "HloModule sizes, input_output_alias={ {1}: (1, {0}, may-alias) }
+        add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+        ENTRY e {
+          x = s32[<=3,2] parameter(0)
+          p = (s32[<=3,2], s32[4]) parameter(1)
+          y = s32[<=3,2] get-tuple-element(p), index=0
+          z = s32[<=3,2] add(x, y)
+          zero = s32[] constant(0)
+          r = s32[2] reduce(z, zero), dimensions={0}, to_apply=add
+          w = s32[4] get-tuple-element(p), index=1
+          ROOT t = (s32[2], s32[<=3,2], s32[4]) tuple(r, z, w)
+        }";
+    let client = Client::default();
+    let module = helio::parse(text).expect("a program");
+    let program = client.compile(module, &CompileOptions::default()).expect("it compiles");
+    assert!(program.interpreted().is_empty(), "{program}");
+    let shape = helio::ir::text::parse_shape("s32[<=3,2]").expect("a shape");
+    let shape = shape.as_array().expect("an array").clone();
+    let array = |values: [i32; 6], size: usize| {
+        let data = helio::ir::ArrayData::S32(values.to_vec());
+        let array = Array::from_data(shape.clone(), data).expect("six elements");
+        array.with_sizes(vec![size, 2]).expect("a size within the bound")
+    };
+    let (x, y) = ([1, 2, 3, 4, 1000, 1000], [10, 20, 30, 40, 1000, 1000]);
+    let line = Array::from([7, 8, 9, 10]);
+    let buffer = |array: &Array| client.buffer(array).expect("memory");
+    let buffers = [buffer(&array(x, 2)), buffer(&array(y, 2)), buffer(&line)];
+    let given = &buffers[1];
+    let results = program.execute(&[&buffers[0], given, &buffers[2]], &ExecuteOptions::default());
+    let results = results.expect("it runs");
+    let results: Vec<Array> =
+        results.iter().map(|result| result.to_array().expect("an array")).collect();
+    assert!(given.is_deleted());
+    assert_eq!(results[0], Array::from([44, 66]));
+    assert_eq!(results[1].sizes(), [2, 2]);
+    assert_eq!(results[1].values::<i32>().expect("integers")[..4], [11, 22, 33, 44]);
+    assert_eq!(results[2], line);
+
+    let literals = |size: usize| {
+        let pair = Literal::Tuple(vec![array(y, size).into(), line.clone().into()]);
+        [array(x, 2).into(), pair]
+    };
+    let result = program.run(&literals(2)).expect("it runs");
+    assert_eq!(result.leaves()[1].as_array().expect("an array").sizes(), [2, 2]);
+    let error = program.run(&literals(3)).expect_err("sizes differ");
+    let message = error.to_string();
+    assert!(
+        message.contains("z: dimension 0 has size 2 in one operand and 3 in another"),
+        "{message}"
+    );
+}
+
 #[test]
 fn many_threads_run_one_program() {
     let client = Client::default();

@@ -9,7 +9,7 @@
 //!   compilation may take.
 //!
 //! Invariants: a pass takes a module that verifies and gives one that verifies, with the same
-//! parameters and result; it takes time in proportion to the number of instructions; it changes
+//! parameters and result (but for `carry-sizes`, of which see [`bounds`]); it takes time in proportion to the number of instructions; it changes
 //! results only as far as its documentation says. No pass knows for which processor it works: what
 //! kernels can compute it asks of [`PassCx::capabilities`]. Rules never look at a shape with sizes that are
 //! known only at run time.
@@ -30,6 +30,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod draft;
 pub mod effects;
 pub mod growth;

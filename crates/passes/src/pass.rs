@@ -9,8 +9,8 @@ use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
-    branches, canonicalize, channels, components, dce, expand, fuse, inline, loops, products,
-    selection, simplify, turn_operands, unroll,
+    bounds, branches, canonicalize, channels, components, dce, expand, fuse, inline, loops,
+    products, selection, simplify, turn_operands, unroll,
 };
 
 /// A pass.
@@ -86,6 +86,7 @@ impl OptLevel {
 /// What [`optimize`] runs of its level, in this order.
 pub const PIPELINE: &[Pass] = &[
     CANONICALIZE,
+    CARRY_SIZES,
     EXPAND,
     INLINE,
     SIMPLIFY,
@@ -114,6 +115,13 @@ const CANONICALIZE: Pass = Pass {
     summary: "Takes layouts away, and operations that are about layouts and order only.",
     level: OptLevel::None,
     run: canonicalize::canonicalize,
+};
+
+const CARRY_SIZES: Pass = Pass {
+    name: "carry-sizes",
+    summary: "Makes bounded dimensions as large as their bounds, and sizes values beside the arrays.",
+    level: OptLevel::None,
+    run: bounds::carry_sizes,
 };
 
 const EXPAND: Pass = Pass {

@@ -40,3 +40,16 @@ fn neighbours_do_not_overwrite_what_others_read() {
         tally.programs(&THREADS)
     ));
 }
+
+#[test]
+fn what_lies_behind_run_time_sizes_is_never_seen() {
+    let begin = Instant::now();
+    let (mut seed, mut tally) = (0, Tally::default());
+    while begin.elapsed() < duration() || seed < 20 {
+        if let Err(report) = random::check_bounded(seed, &mut tally) {
+            panic!("{report}");
+        }
+        seed += 1;
+    }
+    report(format_args!("{seed} programs of bounded dimensions:\n{tally}"));
+}

@@ -4,6 +4,7 @@
 //! memory where the results go. The interpreter looks at its literals in this way.
 
 mod approx_top_k;
+mod assertion;
 mod call;
 mod info;
 mod order;
@@ -11,6 +12,7 @@ mod view;
 
 use helio_ir::{Array, ElementType, Error, InstrAt, Literal, Result, Shape, memory, ops};
 
+pub use assertion::{ASSERT, Assertion};
 pub use call::{Call, OperandBytes, Work};
 pub use info::CallInfo;
 pub use view::{ArrayView, ArrayViewMut};
@@ -37,7 +39,7 @@ const TOP_K: &str = "TopK";
 
 /// Whether a custom call of this target means something without a function of that name.
 pub fn is_defined(target: &str) -> bool {
-    [TOP_K, APPROX_TOP_K].contains(&target) || ANNOTATIONS.contains(&target)
+    [TOP_K, APPROX_TOP_K, ASSERT].contains(&target) || ANNOTATIONS.contains(&target)
 }
 
 /// Calls a function on the bytes of its operands, and of its results, which it writes; tuples are taken
@@ -104,7 +106,7 @@ fn keep_elements(element: ElementType, bytes: &mut [u8]) {
 }
 
 /// What the registered function gives; without one, what a target means that XLA itself defines
-/// (`TopK`, `ApproxTopK`, and annotations, which are their operand). Errors: `InvalidArgument` if there is no such
+/// (`TopK`, `ApproxTopK`, and annotations, which are their operand), or helio itself ([`ASSERT`]). Errors: `InvalidArgument` if there is no such
 /// function; those of [`perform`].
 pub(crate) fn custom_call(
     op: &ops::CustomCall,
@@ -118,6 +120,7 @@ pub(crate) fn custom_call(
         return match target {
             TOP_K => top_k(evaluator, args, shape),
             APPROX_TOP_K => approx_top_k(evaluator, args, shape, (computation, instr)),
+            ASSERT => assertion::assert(evaluator.module.computation(computation), instr, args),
             target if ANNOTATIONS.contains(&target) => only(args),
             _ => Err(Error::invalid(format!("no custom call is registered as `{target}`"))),
         };

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Scope;
 
 use helio_eval::{
-    CallInfo, Context, DeepStack, Evaluator, Meter, Transfer, Work, call_depths, needs_deep_stack,
-    perform, services::Workers,
+    Assertion, CallInfo, Context, DeepStack, Evaluator, Meter, Transfer, Work, call_depths,
+    needs_deep_stack, perform, services::Workers,
 };
 use helio_ir::ops::{Effect, Yield};
 use helio_ir::{Computation, Error, Instr, InstrAt, InstrId, Literal, Module, Op, Result, Shape};
@@ -33,6 +33,13 @@ pub(crate) enum HostCall {
     ReplicaId,
     /// The number of this partition.
     PartitionId,
+    /// A condition on sizes that the compiler could not prove.
+    Assert {
+        /// The instruction.
+        at: InstrAt,
+        /// The condition.
+        assertion: Assertion,
+    },
     /// A function of the user runs, on the memory of its operands and results; without one, the
     /// interpreter knows what some targets mean. The operands that share memory with a result are in
     /// the result when the call begins, and not among the inputs.
@@ -141,6 +148,10 @@ impl<'m> Planner<'m> {
             (_, Some(collective)) => Some(HostCall::Collective(Box::new(collective))),
             (Op::ReplicaId(_), None) => Some(HostCall::ReplicaId),
             (Op::PartitionId(_), None) => Some(HostCall::PartitionId),
+            (Op::CustomCall(_), None) => {
+                let assertion = Assertion::of(self.module.computation(computation), instr);
+                assertion.map(|assertion| HostCall::Assert { at: self.at, assertion })
+            }
             _ => None,
         };
         let call = match native {
@@ -320,6 +331,11 @@ impl HostCalls for Caller<'_, '_> {
             }
             HostCall::ReplicaId => outputs[0].copy_from_slice(&number(self.cx.me.replica)),
             HostCall::PartitionId => outputs[0].copy_from_slice(&number(self.cx.me.partition)),
+            HostCall::Assert { at, assertion } => {
+                let value = assertion.check(inputs);
+                let value = value.map_err(|e| self.module.locate(e, find(self.module, *at).1))?;
+                outputs[0].copy_from_slice(value);
+            }
             HostCall::CustomCall { at, info } => self.custom_call(*at, info, inputs, outputs)?,
         }
         Ok(())

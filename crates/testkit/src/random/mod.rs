@@ -11,6 +11,7 @@
 
 mod block;
 mod bound;
+mod bounded;
 mod control;
 mod elementwise;
 mod folds;
@@ -31,6 +32,7 @@ use crate::tally::Tally;
 use crate::tolerance::Tolerance;
 use block::{Block, Value};
 use bound::Bound;
+pub use bounded::check_bounded;
 
 /// A program, its arguments, and how closely its results must agree.
 #[derive(Clone, Debug)]
