@@ -332,6 +332,8 @@ fn operations_of_two_operands() {
                 (BinaryOp::Multiply, ElementType::C64) => continue,
                 // Of most numbers, powers have an angle that rounding alone decides.
                 (BinaryOp::Power, ElementType::C64 | ElementType::C128) => continue,
+                // Products that underflow may decide on which side of a cut a number lies.
+                (BinaryOp::Atan2, ElementType::C64 | ElementType::C128) => continue,
                 _ => tolerance(exact, ty),
             };
             if !check(op.name(), "", &[&x, &y], result, tolerance) {
@@ -430,6 +432,89 @@ fn powers_of_complex_numbers() {
             let units = 8.0 + if all.is_finite() { all } else { 0.0 };
             if let Err(error) = compare_complex(found, expected, ty, units) {
                 panic!("{x} to the {y} in {ty}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn angles_of_complex_points() {
+    for ty in [ElementType::C64, ElementType::C128] {
+        let axis = [0.0, -0.0, 1.0, -1.0, 2.0, -0.5, 3.0, f64::INFINITY, f64::NAN];
+        let numbers = || axis.iter().flat_map(|&re| axis.iter().map(move |&im| C128::new(re, im)));
+        let mut pairs: Vec<(C128, C128)> =
+            numbers().flat_map(|y| numbers().map(move |x| (y, x))).collect();
+        let mut random = oorandom::Rand64::new(3);
+        for _ in 0..20_000 {
+            let mut part = || {
+                let size = 2f64.powf(40.0 * random.rand_float() - 20.0);
+                if random.rand_range(0..2) == 0 { size } else { -size }
+            };
+            let (y, x) = (C128::new(part(), part()), C128::new(part(), part()));
+            // Next to a pole, some of them.
+            let turned = C128::new(x.im, -x.re) + y * 1e-6;
+            pairs.push(if random.rand_range(0..4) == 0 { (turned, x) } else { (y, x) });
+        }
+        let of = |number: C128| {
+            let number = Number::Complex(number);
+            dispatch_type!(ty, T => Native::to_bits(<T as Native>::from_number(number)))
+        };
+        let (ys, xs): (Vec<u128>, Vec<u128>) = pairs.iter().map(|&(y, x)| (of(y), of(x))).unzip();
+        assert!(check("atan2", "", &[&array(ty, &ys), &array(ty, &xs)], ty, Tolerance::Ulp(2)));
+    }
+}
+
+/// Each part by units of its own last place, over all exponents, next to the branch points and on the axes.
+#[test]
+fn inverse_functions_of_complex_numbers() {
+    use UnaryOp::{Acos, Acosh, Asin, Asinh, Atan, Atanh};
+    for ty in [ElementType::C64, ElementType::C128] {
+        let mut random = oorandom::Rand64::new(9);
+        let wide = ty == ElementType::C128;
+        let mut numbers: Vec<u128> = specials(ty);
+        while numbers.len() < 40_000 {
+            let mut part = || {
+                let sign = if random.rand_range(0..2) == 0 { 1.0 } else { -1.0 };
+                let (low, high) = if wide { (-1074.0, 1023.9) } else { (-149.0, 127.9) };
+                let bits = if wide { 55.0 } else { 26.0 };
+                sign * match random.rand_range(0..5) {
+                    0 => 2f64.powf(low + (high - low) * random.rand_float()),
+                    1 => 2f64.powf(8.0 * random.rand_float() - 4.0),
+                    2 => 1.0 + 2f64.powf(-bits * random.rand_float()),
+                    3 => 1.0 - 2f64.powf(-bits * random.rand_float()),
+                    _ => f64::from(random.rand_range(0..2) as u32),
+                }
+            };
+            let number = Number::Complex(C128::new(part(), part()));
+            numbers
+                .push(dispatch_type!(ty, T => Native::to_bits(<T as Native>::from_number(number))));
+        }
+        let x = array(ty, &numbers);
+        for op in [Acos, Acosh, Asin, Asinh, Atan, Atanh] {
+            let (found, expected) = results(op.name(), "", &[&x], None, ty).unwrap();
+            let parts = |array: &Array, i| match array.number(i) {
+                Number::Complex(z) => [z.re, z.im],
+                other => panic!("{other:?} of a complex type"),
+            };
+            for i in 0..numbers.len() {
+                let (operand, found, expected) =
+                    (parts(&x, i), parts(&found, i), parts(&expected, i));
+                let vague = operand.iter().chain(&expected).any(|x| x.is_nan());
+                for (found, expected) in found.into_iter().zip(expected) {
+                    let same = found == expected || found.is_nan() && expected.is_nan();
+                    let same =
+                        same && (vague || found.is_sign_negative() == expected.is_sign_negative());
+                    let next = if wide {
+                        expected.abs().next_up()
+                    } else {
+                        (expected.abs() as f32).next_up().into()
+                    };
+                    let close = (found - expected).abs() <= 6.0 * (next - expected.abs());
+                    assert!(
+                        same || close && found != expected,
+                        "{op:?} of {operand:?} in {ty}: {found:e}, not {expected:e}"
+                    );
+                }
             }
         }
     }

@@ -152,6 +152,33 @@ fn functions_of_two_numbers() {
 }
 
 #[test]
+fn inverse_functions_of_complex_numbers() {
+    let mut compared = 0;
+    for (ty, complex) in [(ElementType::F32, "c64"), (ElementType::F64, "c128")] {
+        let some: Vec<u128> = values(ty).into_iter().step_by(17).collect();
+        let pairs = || some.iter().flat_map(|&x| some.iter().map(move |&y| (x, y)));
+        let (xs, ys): (Vec<u128>, Vec<u128>) = pairs().unzip();
+        let (n, name) = (xs.len(), ty.name());
+        let args = [array(ty, &xs), array(ty, &ys)];
+        for call in ["acos(z)", "acosh(z)", "asin(z)", "asinh(z)", "atan(z)", "atanh(z)"] {
+            for part in ["real", "imag"] {
+                let text = format!(
+                    "ENTRY e {{
+                       x = {name}[{n}] parameter(0)  y = {name}[{n}] parameter(1)
+                       z = {complex}[{n}] complex(x, y)
+                       f = {complex}[{n}] {call}
+                       ROOT r = {name}[{n}] {part}(f)
+                     }}"
+                );
+                compared += compare(&text, &args, ty);
+            }
+        }
+    }
+    tally::report(format_args!("{compared} numbers compared"));
+    assert!(compared > 100_000);
+}
+
+#[test]
 fn conversions() {
     let mut compared = 0;
     for from in TYPES {

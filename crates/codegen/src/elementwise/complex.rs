@@ -14,8 +14,8 @@ pub(super) fn has_unary(op: UnaryOp, _: FloatKind) -> bool {
 }
 
 pub(super) fn has_binary(op: BinaryOp, _: FloatKind) -> bool {
-    use BinaryOp::{Add, Divide, Maximum, Minimum, Multiply, Power, Subtract};
-    matches!(op, Add | Divide | Maximum | Minimum | Multiply | Power | Subtract)
+    use BinaryOp::{Add, Atan2, Divide, Maximum, Minimum, Multiply, Power, Subtract};
+    matches!(op, Add | Atan2 | Divide | Maximum | Minimum | Multiply | Power | Subtract)
 }
 
 pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: ComplexParts) -> Elem {
@@ -38,6 +38,12 @@ pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: ComplexPar
 
 fn recipe(op: UnaryOp) -> Option<fn(&mut Builder, ComplexParts) -> ComplexParts> {
     match op {
+        UnaryOp::Acos => Some(complex::acos),
+        UnaryOp::Acosh => Some(complex::acosh),
+        UnaryOp::Asin => Some(complex::asin),
+        UnaryOp::Asinh => Some(complex::asinh),
+        UnaryOp::Atan => Some(complex::atan),
+        UnaryOp::Atanh => Some(complex::atanh),
         UnaryOp::Cos => Some(complex::cos),
         UnaryOp::Cosh => Some(complex::cosh),
         UnaryOp::Exp => Some(complex::exp),
@@ -71,6 +77,7 @@ pub(super) fn binary(
         BinaryOp::Maximum => extremum(b, Cmp::Gt, x, y),
         BinaryOp::Minimum => extremum(b, Cmp::Lt, x, y),
         BinaryOp::Power => complex::power(b, x, y),
+        BinaryOp::Atan2 => complex::atan2(b, x, y),
         other => panic!("{} of complex numbers", other.name()),
     };
     Elem::Complex(re, im)

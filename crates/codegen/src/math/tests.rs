@@ -5,6 +5,7 @@ use super::*;
 use crate::CodeOptions;
 use crate::kernel::{Addr, Kernel, Mem};
 use crate::tile::{FunctionArg, Tile};
+use complex::ComplexParts;
 
 const LANES: i64 = 64;
 
@@ -327,4 +328,109 @@ fn odd_functions_keep_the_sign_of_zero() {
             }
         }
     }
+}
+
+/// Inverse functions of complex numbers, which come as parts.
+type Complex = fn(&mut Builder, &[Value]) -> ComplexParts;
+const INVERSES: [(&str, Complex); 7] = [
+    ("acos", |b, z| complex::acos(b, (z[0], z[1]))),
+    ("acosh", |b, z| complex::acosh(b, (z[0], z[1]))),
+    ("asin", |b, z| complex::asin(b, (z[0], z[1]))),
+    ("asinh", |b, z| complex::asinh(b, (z[0], z[1]))),
+    ("atan", |b, z| complex::atan(b, (z[0], z[1]))),
+    ("atanh", |b, z| complex::atanh(b, (z[0], z[1]))),
+    ("atan2", |b, z| complex::atan2(b, (z[0], z[1]), (z[2], z[3]))),
+];
+
+/// Both parts of a function for each row of operands' parts, in lanes of 32 or of 64 bits.
+fn map_complex(wide: bool, f: Complex, rows: &[&[f64]]) -> Vec<[f64; 2]> {
+    let n = rows.len().next_multiple_of(LANES as usize);
+    let inputs: Vec<Vec<u8>> = (0..rows[0].len())
+        .map(|part| {
+            let padded = rows.iter().map(|row| row[part]).chain(std::iter::repeat(0.5)).take(n);
+            match wide {
+                true => padded.flat_map(f64::to_ne_bytes).collect(),
+                false => padded.flat_map(|x| (x as f32).to_ne_bytes()).collect(),
+            }
+        })
+        .collect();
+    let mem = if wide { Mem::F64 } else { Mem::F32 };
+    let [re, im] = [true, false].map(|real| -> Vec<f64> {
+        let kernel = mapped(64, mem, inputs.len(), n, |b, z| {
+            let (re, im) = f(b, z);
+            if real { re } else { im }
+        });
+        let bytes = run_bytes(&kernel, &inputs, n);
+        match wide {
+            true => {
+                bytes.chunks_exact(8).map(|x| f64::from_ne_bytes(x.try_into().unwrap())).collect()
+            }
+            false => {
+                let number = |x: &[u8]| f32::from_ne_bytes(x.try_into().unwrap()).into();
+                bytes.chunks_exact(4).map(number).collect()
+            }
+        }
+    });
+    re.into_iter().zip(im).take(rows.len()).map(|(re, im)| [re, im]).collect()
+}
+
+/// The rows of `functions.txt` in `crates/eval/tests/data`, which says where they are from, for a function
+/// of complex numbers: parts of operands, then those of the result.
+fn complex_rows(name: &str) -> Vec<Vec<f64>> {
+    let table = include_str!("../../../eval/tests/data/functions.txt");
+    let number = |word| match word {
+        "nan" => f64::NAN,
+        digits => f64::from_bits(u64::from_str_radix(&format!("{digits:0<16}"), 16).unwrap()),
+    };
+    let rows = table.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    // (Those of functions of real numbers have fewer numbers.)
+    rows.map(|words| words.split(' ').map(number).collect())
+        .filter(|row: &Vec<f64>| row.len() > 3)
+        .collect()
+}
+
+/// Each part is a few units of its own last place off; what is special is exact.
+#[test]
+fn inverse_functions_of_complex_numbers() {
+    for (name, f) in INVERSES {
+        for wide in [true, false] {
+            let mut rows = complex_rows(name);
+            let single = |x: &f64| x.is_nan() || f64::from(*x as f32) == *x;
+            rows.retain(|row| wide || row[..row.len() - 2].iter().all(single));
+            assert!(rows.len() > 40, "{name}: {} rows", rows.len());
+            let operands: Vec<&[f64]> = rows.iter().map(|row| &row[..row.len() - 2]).collect();
+            let mut worst = 0f64;
+            for (row, found) in rows.iter().zip(map_complex(wide, f, &operands)) {
+                let (operands, expected) = row.split_at(row.len() - 2);
+                // With NaN among them, signs of zeros and infinities are not specified.
+                let vague = row.iter().any(|x| x.is_nan());
+                for (&expected, found) in expected.iter().zip(found) {
+                    let plain = |x: f64| if vague { x.abs() } else { x };
+                    let (found, expected) = (plain(found), plain(expected));
+                    let error = match wide {
+                        true => wide_error(found, expected),
+                        false => error(found as f32, expected),
+                    };
+                    worst = worst.max(error);
+                    let bits = if wide { 64 } else { 32 };
+                    assert!(
+                        error <= 4.0,
+                        "{name} of {operands:?}, {bits} bits: {found:e}, {error} units off {expected:e}"
+                    );
+                }
+            }
+            println!("{name}: {worst:.2} units");
+        }
+    }
+}
+
+/// [`error`] of an `f64`.
+fn wide_error(found: f64, expected: f64) -> f64 {
+    if found.is_nan() || expected.is_nan() {
+        return if found.is_nan() && expected.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    if found == expected && found.is_sign_negative() == expected.is_sign_negative() {
+        return 0.0;
+    }
+    (found - expected).abs() / (expected.abs().next_up() - expected.abs())
 }

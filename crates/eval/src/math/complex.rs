@@ -4,7 +4,7 @@
 //! cut a number lies; each function here says how it avoids that. Branch cuts and limits are those
 //! of C99 Annex G. What the comments call z is x + iy.
 
-use std::f64::consts::{FRAC_PI_2, LN_2};
+use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
 use helio_ir::types::C128;
 
@@ -386,8 +386,7 @@ pub(crate) fn asin(z: C128) -> C128 {
 
 pub(crate) fn acos(z: C128) -> C128 {
     let inverse = inverse_sine(z);
-    let re =
-        if z.re.is_sign_negative() { std::f64::consts::PI - inverse.acos } else { inverse.acos };
+    let re = if z.re.is_sign_negative() { PI - inverse.acos } else { inverse.acos };
     c(re, inverse.im.copysign(-z.im))
 }
 
@@ -506,8 +505,60 @@ pub(crate) fn power(x: C128, y: C128) -> C128 {
     exp(multiply(y, c(log_abs, angle)))
 }
 
-/// -i ln((x + iy) / sqrt(x² + y²)) for the point (x, y), which is XLA's definition.
+/// -i ln(p / sqrt(p q)) where p = x + iy and q = x - iy, which is XLA's definition, as p q = x² + y².
+///
+/// The imaginary part is ln(|q| / |p|) / 2, the real part half of the angle from the conjugate of q to
+/// p, or that and a half turn: small results would cancel in the quotient, which says only which of the
+/// two it is.
 pub(crate) fn atan2(y: C128, x: C128) -> C128 {
-    let norm = sqrt(add(multiply(x, x), multiply(y, y)));
-    over_i(log(divide(add(x, times_i(y)), norm)))
+    // The angle of a point is that of its multiples, of which squares neither over- nor underflow.
+    let n = exponent(c(abs_larger(x), abs_larger(y)));
+    let (x, y) = (scale(x, -n), scale(y, -n));
+    let (p, q) = (add(x, times_i(y)), add(x, over_i(y)));
+    let squares = multiply(p, q);
+    let norm = sqrt(c(squares.re, sum_of_products([x.re, x.im], [y.re, y.im]) * 2.0));
+    let quotient = log(divide(p, norm));
+    let finite = [x.re, x.im, y.re, y.im].iter().all(|part| part.is_finite());
+    let zero = c(0.0, 0.0);
+    if p == zero || q == zero || !finite {
+        return over_i(quotient);
+    }
+    // |q|² = |p|² + 4 d
+    let d = sum_of_products([x.re, y.im], [-x.im, y.re]);
+    let nearer = if d < 0.0 { q } else { p };
+    let (direction, m) = (scale(nearer, -exponent(nearer)), exponent(nearer));
+    let quotient_less_1 =
+        4.0 * d.abs() / (direction.re * direction.re + direction.im * direction.im);
+    let log = if m < -100 {
+        libm::log(quotient_less_1) - 2.0 * f64::from(m) * LN_2
+    } else {
+        libm::log1p(libm::ldexp(quotient_less_1, -2 * m))
+    };
+    let im = (0.25 * log).copysign(d);
+    // The imaginary part with y near 1, as its sign counts where it is nothing beside |x|².
+    let (n, unit) = (exponent(y), scale(y, -exponent(y)));
+    let side = sum_of_products([x.re, unit.re], [x.im, unit.im]);
+    let turn = c(sum_of_products([p.re, q.re], [p.im, q.im]), libm::ldexp(side, n + 1));
+    let half = 0.5 * libm::atan2(turn.im, turn.re);
+    let re = if (quotient.im - half).abs() < FRAC_PI_2 || (quotient.im - half).abs() > 1.5 * PI {
+        half
+    } else {
+        half - PI.copysign(half)
+    };
+    // The cut belongs to its upper side.
+    c(if half == 0.0 && side == 0.0 { re.abs() } else { re }, im)
+}
+
+/// The larger magnitude of the parts.
+fn abs_larger(z: C128) -> f64 {
+    z.re.abs().max(z.im.abs())
+}
+
+/// a b + c d of two pairs, rounded hardly more than once, whatever cancels; of products that are zero or
+/// cancel exactly, with the sign that their plain sum has.
+fn sum_of_products([a, b]: [f64; 2], [p, q]: [f64; 2]) -> f64 {
+    let ((first, first_error), (second, second_error)) =
+        (exact::two_product(a, b), exact::two_product(p, q));
+    let sum = exact::sum([first_error, second_error, first, second]);
+    if sum == 0.0 || !sum.is_finite() { a * b + p * q } else { sum }
 }

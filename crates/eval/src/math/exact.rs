@@ -13,6 +13,12 @@ pub(crate) fn two_square(x: f64) -> (f64, f64) {
     (square, libm::fma(x, x, -square))
 }
 
+/// `x * y` as the rounded product and its error; exact unless the error is below the normal range.
+pub(crate) fn two_product(x: f64, y: f64) -> (f64, f64) {
+    let product = x * y;
+    (product, libm::fma(x, y, -product))
+}
+
 /// The sum of finite numbers, rounded hardly more than once, whatever cancels.
 ///
 /// Shewchuk's expansion ("Adaptive precision floating-point arithmetic", 1997): each number is added

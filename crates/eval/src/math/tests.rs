@@ -125,6 +125,23 @@ fn complex_functions() {
     }
 }
 
+#[test]
+fn complex_functions_of_two() {
+    for (name, [a, b, c, d, u, v]) in rows::<6>() {
+        let op = BinaryOp::from_name(name).unwrap();
+        let (y, x, w) = (C128::new(a, b), C128::new(c, d), C128::new(u, v));
+        let found: C128 = apply2(op, y, x);
+        for (found, expected) in [(found.re, u), (found.im, v)] {
+            assert!(ulps(found, expected) <= 4, "{name} {y:e} {x:e}: {found:e}, not {expected:e}");
+        }
+        if [a, b, c, d].into_iter().all(is_single) {
+            let single = |z: C128| C64::new(z.re as f32, z.im as f32);
+            let found: C64 = apply2(op, single(y), single(x));
+            assert_eq!(found, single(w), "{name} {y:e} {x:e}");
+        }
+    }
+}
+
 /// FNV-1a over two bytes of each number, low byte first.
 fn hash(codes: impl Iterator<Item = u16>) -> u64 {
     codes.flat_map(u16::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

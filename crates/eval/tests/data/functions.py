@@ -178,8 +178,29 @@ def special_rows():
                 print(name, word(x), word(y), word(w.real), word(w.imag))
 
 
+def complex2_rows():
+    """The definition of atan2, which has cuts where x² + y² or the quotient is negative: no row lies on one."""
+    for _ in range(150):
+        near = random.random() < 0.2
+        scales = [random.choice(PARTS[1:-2]) if not near else 1.0 for _ in range(4)]
+        parts = [random.choice([1, -1]) * scale * random.uniform(0.9, 1.1) for scale in scales]
+        if near:  # Next to a pole, where y is i x or -i x.
+            parts[:2] = (part + parts[0] * 10 ** random.uniform(-12, -2) for part in [parts[3], -parts[2]])
+        if random.random() < 0.5:
+            parts = [single(part) for part in parts]
+        y, x = mpc(parts[0], parts[1]), mpc(parts[2], parts[3])
+        squares = x * x + y * y
+        if squares == 0:
+            continue
+        z = -1j * mp.log((x + 1j * y) / mp.sqrt(squares))
+        results = rounded(z.real), rounded(z.imag)
+        if None not in results:
+            print("atan2", *map(word, parts), *map(word, results))
+
+
 print("# Written by functions.py, which says what this is.")
 real_rows()
 real2_rows()
 complex_rows(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
 special_rows()
+complex2_rows()

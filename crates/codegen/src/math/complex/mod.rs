@@ -3,9 +3,13 @@
 //! Squares of parts overflow and underflow where the result does not, so numbers are scaled by the
 //! power of two of their larger part first. Limits are those of C99 Annex G.
 
+mod angle;
+mod inverse;
 mod power;
 mod waves;
 
+pub(crate) use angle::atan2;
+pub(crate) use inverse::{acos, acosh, asin, asinh, atan, atanh};
 pub(crate) use power::power;
 pub(crate) use waves::{cos, cosh, expm1, log1p, logistic, sin, sinh, tan, tanh};
 
@@ -36,10 +40,17 @@ fn scaled_by(c: &mut Calc<'_>, z: ComplexParts, even: bool) -> Scaled {
     let (re, im) = (c.abs(z.0), c.abs(z.1));
     // Of a NaN and a number either may come out: the result is NaN in any case.
     let larger = c.b.bin(BinOp::Max, re, im);
+    let (exponent, inverse) = exponent_of(c, larger, even);
+    let (power, inverse) = (c.of_bits(exponent), c.of_bits(inverse));
+    Scaled { re: c.mul(z.0, inverse), im: c.mul(z.1, inverse), power, exponent }
+}
+
+/// The bits of the power of two of a number that is not negative, and of its reciprocal.
+fn exponent_of(c: &mut Calc<'_>, x: Value, even: bool) -> (Value, Value) {
     let mantissa = i64::from(c.mantissa());
     let bias = c.either(127, 1023);
     let most = c.either(100, 900);
-    let bits = c.bits(larger);
+    let bits = c.bits(x);
     let mut exponent = c.int_k(BinOp::And, bits, -1 << mantissa);
     if even {
         // The bias is odd.
@@ -48,9 +59,7 @@ fn scaled_by(c: &mut Calc<'_>, z: ComplexParts, even: bool) -> Scaled {
     let exponent = c.int_k(BinOp::Max, exponent, (bias - most) << mantissa);
     let exponent = c.int_k(BinOp::Min, exponent, (bias + most) << mantissa);
     let twice_bias = c.int((2 * bias) << mantissa);
-    let inverse = c.b.sub(twice_bias, exponent);
-    let (power, inverse) = (c.of_bits(exponent), c.of_bits(inverse));
-    Scaled { re: c.mul(z.0, inverse), im: c.mul(z.1, inverse), power, exponent }
+    (exponent, c.b.sub(twice_bias, exponent))
 }
 
 /// The magnitude of a scaled number.

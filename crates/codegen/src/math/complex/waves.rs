@@ -117,8 +117,8 @@ pub(crate) fn tanh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     (re, c.select(y_zero, y, im))
 }
 
-/// `f(i z) / i` of an odd function: the trigonometric one of a hyperbolic one.
-fn turned(
+/// `f(i z) / i` of an odd function: the trigonometric one of a hyperbolic one, and the reverse.
+pub(super) fn turned(
     b: &mut Builder,
     f: fn(&mut Builder, ComplexParts) -> ComplexParts,
     z: ComplexParts,
