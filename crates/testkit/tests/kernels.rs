@@ -520,6 +520,54 @@ fn inverse_functions_of_complex_numbers() {
     }
 }
 
+/// All numbers of `f8e8m0fnu` and all pairs of them, and what lies around those where another power is nearer.
+#[test]
+fn powers_of_two() {
+    let ty = ElementType::F8E8M0FNU;
+    let exact = Tolerance::Exact;
+    let (xs, ys): (Vec<u128>, Vec<u128>) = (0..1 << 16).map(|i| (i & 255, i >> 8)).unzip();
+    let (x, y) = (array(ty, &xs), array(ty, &ys));
+    let one = array(ty, &(0..256).collect::<Vec<_>>());
+    for &op in UnaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+        let result = op.result_rule().apply(ty).unwrap();
+        assert!(check(op.name(), "", &[&one], result, exact), "{op:?}");
+    }
+    for &op in BinaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+        let result = op.result_rule().apply(ty).unwrap();
+        assert!(check(op.name(), "", &[&x, &y], result, exact), "{op:?}");
+    }
+    for direction in Direction::ALL {
+        for order in ["", ", type=TOTALORDER"] {
+            let attrs = format!(", direction={}{order}", direction.word());
+            assert!(check("compare", &attrs, &[&x, &y], ElementType::Pred, exact));
+        }
+    }
+    let z = array(ty, &xs.iter().rev().map(|x| x * 97 % 256).collect::<Vec<_>>());
+    assert!(check("clamp", "", &[&x, &z, &y], ty, exact));
+    for from in types() {
+        let mut bits = match from.bits() {
+            ..=16 if !from.is_pred() => (0..1 << from.bits()).collect(),
+            _ => samples(from, 1000, 3),
+        };
+        for exponent in -1074..1024 {
+            let halves = [1.0, 1.5, 1.5f64.next_down(), 1.5 - f64::from(f32::EPSILON), 1.75];
+            for number in halves.map(|half| half * 2f64.powi(exponent)) {
+                let number = match from {
+                    from if from.is_complex() => Number::Complex(C128::new(number, 1.0)),
+                    from if from.is_integer() || from.is_pred() => {
+                        Number::Int((number.min(1e37)) as i128)
+                    }
+                    _ => Number::Float(number),
+                };
+                bits.push(
+                    dispatch_type!(from, T => Native::to_bits(<T as Native>::from_number(number))),
+                );
+            }
+        }
+        assert!(check("convert", "", &[&array(from, &bits)], ty, exact), "{from}");
+    }
+}
+
 #[test]
 fn comparisons() {
     for ty in types() {

@@ -10,7 +10,12 @@ use crate::kernel::{Addr, BinOp, Builder, Cmp, Conv, Lane, Mem, Value};
 /// The bytes of the lanes that hold elements of a type, 4 or 8; `None` for types that kernels cannot
 /// hold.
 pub fn lane_bytes(ty: ElementType) -> Option<usize> {
-    Kind::of(ty).map(|kind| kind.mem().lane().bytes())
+    lane(ty).map(Lane::bytes)
+}
+
+/// The lanes of the vectors that hold elements of a type.
+pub(crate) fn lane(ty: ElementType) -> Option<Lane> {
+    Kind::of(ty).map(Kind::lane)
 }
 
 fn kind(ty: ElementType) -> Kind {
@@ -62,7 +67,7 @@ fn read(
         // The high bits of a byte that holds fewer may be anything.
         Kind::Int(int) if int.bits < 8 => Elem::Vector(int.wrap(b, first)),
         Kind::Float(FloatKind::Small(format)) => Elem::Vector(small::decode(b, format, first)),
-        Kind::Int(_) | Kind::Float(_) => Elem::Vector(first),
+        Kind::Int(_) | Kind::Float(_) | Kind::Power => Elem::Vector(first),
         Kind::Complex(_) => {
             Elem::Complex(first, vector(b, kind.mem(), imaginary(addr, kind.mem())))
         }
@@ -92,7 +97,9 @@ pub fn store(b: &mut Builder, ty: ElementType, elem: Elem, addr: Addr, mask: Opt
             let half = b.bin(BinOp::ShrL, bits, sixteen);
             b.store(half, Mem::U16, addr, mask);
         }
-        (Kind::Int(_) | Kind::Float(_), Elem::Vector(x)) => b.store(x, kind.mem(), addr, mask),
+        (Kind::Int(_) | Kind::Float(_) | Kind::Power, Elem::Vector(x)) => {
+            b.store(x, kind.mem(), addr, mask)
+        }
         (Kind::Complex(_), Elem::Complex(re, im)) => {
             let second = imaginary(&addr, kind.mem());
             b.store(re, kind.mem(), addr, mask);
@@ -123,6 +130,7 @@ pub fn constant(b: &mut Builder, ty: ElementType, bits: u128) -> Elem {
             let width = 8 * kind.lane().bytes();
             Elem::Complex(float(kind, bits), float(kind, bits >> width))
         }
+        Kind::Power => Elem::Vector(b.int(Lane::I32, i64::from(bits as u8))),
         Kind::Pred => Elem::Mask(b.mask_const(bits & 0xff != 0)),
         Kind::Int(int) => {
             let unused = 128 - int.bits;

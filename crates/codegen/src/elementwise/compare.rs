@@ -2,8 +2,8 @@
 
 use helio_ir::ops::{Compare, Direction, Order};
 
-use super::Elem;
 use super::kind::{FloatKind, Kind};
+use super::{Elem, powers};
 use crate::kernel::{BinOp, Builder, Cmp, Conv, MaskOp, Value};
 use crate::math::sign_bit;
 
@@ -17,11 +17,12 @@ pub(super) fn compare(b: &mut Builder, op: Compare, kind: Kind, x: Elem, y: Elem
             b.compare(comparison(direction, unsigned), x.vector(), y.vector())
         }
         Kind::Float(float) => floats(b, op, float, x.vector(), y.vector()),
+        Kind::Power => powers::compare(b, op, x.vector(), y.vector()),
         Kind::Complex(part) => complex(b, op, part, x.parts(), y.parts()),
     }
 }
 
-fn comparison(direction: Direction, unsigned: bool) -> Cmp {
+pub(super) fn comparison(direction: Direction, unsigned: bool) -> Cmp {
     match (direction, unsigned) {
         (Direction::Eq, _) => Cmp::Eq,
         (Direction::Ne, _) => Cmp::Ne,

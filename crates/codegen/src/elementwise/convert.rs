@@ -4,7 +4,7 @@ use helio_ir::ElementType;
 use helio_ir::ops::ReducePrecision;
 
 use super::kind::{FloatKind, IntKind, Kind};
-use super::{Elem, small};
+use super::{Elem, powers, small};
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
 use crate::math::sign_bit;
 
@@ -30,6 +30,22 @@ pub(super) fn convert(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
             Elem::Mask(b.mask_op(MaskOp::Or, re, im))
         }
         (Kind::Complex(from), _) => convert(b, Kind::Float(from), Elem::Vector(x.parts().0), to),
+        (Kind::Pred, Kind::Power) => Elem::Vector(powers::of_mask(b, x.mask())),
+        (Kind::Int(from), Kind::Power) => {
+            // Rounded to an `F32` lane first, it might be rounded up twice.
+            let x = if from.bits <= 16 { x.vector() } else { sticky(b, from, x.vector()) };
+            let wide = int_to_float(b, from, x, FloatKind::F32);
+            Elem::Vector(powers::of_f32(b, wide))
+        }
+        (Kind::Float(FloatKind::F64), Kind::Power) => Elem::Vector(powers::of_f64(b, x.vector())),
+        (Kind::Float(_), Kind::Power) => Elem::Vector(powers::of_f32(b, x.vector())),
+        // None is zero.
+        (Kind::Power, Kind::Pred) => Elem::Mask(b.mask_const(true)),
+        (Kind::Power, Kind::Float(FloatKind::F64)) => Elem::Vector(powers::to_f64(b, x.vector())),
+        (Kind::Power, _) => {
+            let wide = powers::to_f32(b, x.vector());
+            convert(b, Kind::Float(FloatKind::F32), Elem::Vector(wide), to)
+        }
         (Kind::Int(from), Kind::Pred) => Elem::Mask(nonzero(b, from.lane(), x.vector())),
         (Kind::Float(from), Kind::Pred) => Elem::Mask(nonzero(b, from.lane(), x.vector())),
         (Kind::Pred, Kind::Pred) => x,
@@ -197,7 +213,7 @@ pub(super) fn has_bitcast(from: Kind, to: Kind) -> bool {
         return true;
     }
     let bits = |kind| match kind {
-        Kind::Pred => Some(8),
+        Kind::Pred | Kind::Power => Some(8),
         Kind::Int(int) => Some(int.bits),
         Kind::Complex(_) => None,
         Kind::Float(FloatKind::Small(format)) => {
@@ -230,6 +246,7 @@ pub(super) fn bitcast(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
     match to {
         Kind::Pred => Elem::Mask(nonzero(b, Lane::I32, bits)),
         Kind::Int(int) => Elem::Vector(int.wrap(b, bits)),
+        Kind::Power => Elem::Vector(powers::of_bits(b, bits)),
         Kind::Float(FloatKind::Small(format)) => Elem::Vector(small::decode(b, format, bits)),
         Kind::Float(FloatKind::F16) => {
             let format = ElementType::F16.float_format().expect("a float has a format");

@@ -15,6 +15,8 @@ pub(super) enum Kind {
     Int(IntKind),
     /// A float, always rounded to its format.
     Float(FloatKind),
+    /// The exponent, with the bias, of a number of `f8e8m0fnu`; see [`super::powers`].
+    Power,
     /// Two vectors of floats of this format.
     Complex(FloatKind),
 }
@@ -38,7 +40,7 @@ pub(super) enum FloatKind {
 }
 
 impl Kind {
-    /// `None` for the floats that are powers of two only.
+    /// `None` for a type that is neither of integers nor of numbers with a float format.
     pub(super) fn of(ty: ElementType) -> Option<Kind> {
         Some(match ty {
             ElementType::Pred => Kind::Pred,
@@ -54,16 +56,28 @@ impl Kind {
             }
             _ => {
                 let format = ty.float_format()?;
-                let is_number = format.specials != FloatSpecials::PowersOfTwo;
-                Kind::Float(FloatKind::Small(Some(format).filter(|_| is_number)?))
+                match format.specials {
+                    FloatSpecials::PowersOfTwo => Kind::Power,
+                    _ => Kind::Float(FloatKind::Small(format)),
+                }
             }
         })
+    }
+
+    /// The lanes of a vector of the type, or of a part of a complex one; `pred` has masks instead, which
+    /// become `I32` lanes.
+    pub(super) fn lane(self) -> Lane {
+        match self {
+            Kind::Pred | Kind::Power => Lane::I32,
+            Kind::Int(int) => int.lane(),
+            Kind::Float(float) | Kind::Complex(float) => float.lane(),
+        }
     }
 
     /// The format in memory of an element, or of a part of a complex one.
     pub(super) fn mem(self) -> Mem {
         match self {
-            Kind::Pred => Mem::U8,
+            Kind::Pred | Kind::Power => Mem::U8,
             Kind::Int(int) => int.mem(),
             Kind::Float(float) | Kind::Complex(float) => match float {
                 FloatKind::Small(_) => Mem::U8,

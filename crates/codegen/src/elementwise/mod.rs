@@ -14,10 +14,12 @@ mod convert;
 mod float;
 mod integer;
 mod kind;
+mod powers;
 mod small;
 
 use helio_ir::{BinaryOp, Capabilities, ElementType, Op, UnaryOp};
 
+pub(crate) use access::lane;
 pub use access::{constant, gather, lane_bytes, load, store};
 use kind::Kind;
 
@@ -27,7 +29,8 @@ use crate::kernel::{Builder, MaskOp, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elem {
     /// Integers and floats. Integers of fewer than 32 bits are extended to 32 as their signedness
-    /// says, floats of 16 and fewer bits are `F32` lanes rounded to their format.
+    /// says, floats of 16 and fewer bits are `F32` lanes rounded to their format; but those of
+    /// `f8e8m0fnu` their exponents.
     Vector(Value),
     /// `pred`.
     Mask(Value),
@@ -99,10 +102,12 @@ pub fn supports(op: &Op, operands: &[ElementType], result: ElementType) -> bool 
         (Op::Unary(op), Kind::Pred) => *op == UnaryOp::Not,
         (Op::Unary(op), Kind::Int(_)) => integer::has_unary(*op),
         (Op::Unary(op), Kind::Float(_)) => float::has_unary(*op),
+        (Op::Unary(op), Kind::Power) => powers::has_unary(*op),
         (Op::Unary(op), Kind::Complex(part)) => complex::has_unary(*op, part),
         (Op::Binary(op), Kind::Pred) => mask_op(*op).is_some(),
         (Op::Binary(op), Kind::Int(_)) => integer::has_binary(*op),
         (Op::Binary(op), Kind::Float(float)) => float::has_binary(*op, float),
+        (Op::Binary(op), Kind::Power) => powers::has_binary(*op),
         (Op::Binary(op), Kind::Complex(part)) => complex::has_binary(*op, part),
         (Op::Compare(_) | Op::Convert(_) | Op::Copy(_), _) => true,
         (Op::Select(_), _) => operands.len() == 3,
@@ -170,6 +175,7 @@ fn unary(b: &mut Builder, op: UnaryOp, kind: Kind, x: Elem) -> Elem {
         Kind::Pred => Elem::Mask(b.mask_not(x.mask())),
         Kind::Int(int) => Elem::Vector(integer::unary(b, op, int, x.vector())),
         Kind::Float(float) => float::unary(b, op, float, x.vector()),
+        Kind::Power => powers::unary(b, op, x.vector()),
         Kind::Complex(part) => complex::unary(b, op, part, x.parts()),
     }
 }
@@ -182,6 +188,7 @@ fn binary(b: &mut Builder, op: BinaryOp, kind: Kind, x: Elem, y: Elem) -> Elem {
         }
         Kind::Int(int) => Elem::Vector(integer::binary(b, op, int, x.vector(), y.vector())),
         Kind::Float(float) => float::binary(b, op, float, x.vector(), y.vector()),
+        Kind::Power => Elem::Vector(powers::binary(b, op, x.vector(), y.vector())),
         Kind::Complex(part) => complex::binary(b, op, part, x.parts(), y.parts()),
     }
 }

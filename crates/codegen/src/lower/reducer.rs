@@ -158,6 +158,10 @@ fn simple<'m>(graph: &Graph<'m>, to_apply: CompId, count: usize) -> Option<Vec<S
         let (lhs, rhs) = (param(instr.operands[0], *root)?, param(instr.operands[1], *root)?);
         let pair = (lhs, rhs) == (i, i + count) || (rhs, lhs) == (i, i + count);
         let element = element(*root)?;
+        // What is rounded to powers of two is rounded at each step.
+        if element == ElementType::F8E8M0FNU {
+            return None;
+        }
         let wide = element.is_float() && element.size_bytes() < 4;
         let ty = if wide { ElementType::F32 } else { element };
         let neutral = op.neutral(ty)?;

@@ -91,10 +91,5 @@ fn memory(lane: Lane) -> Mem {
 
 /// How the lanes of a type that has one vector lie in memory unchanged.
 pub(in crate::lower) fn lane_memory(ty: ElementType) -> Mem {
-    match (elementwise::lane_bytes(ty), ty.is_float()) {
-        (Some(8), true) => Mem::F64,
-        (Some(8), false) => Mem::I64,
-        (_, true) => Mem::F32,
-        (_, false) => Mem::I32,
-    }
+    memory(elementwise::lane(ty).unwrap_or(Lane::I32))
 }
