@@ -273,23 +273,19 @@ fn format(float: FloatKind) -> (u32, u32) {
     }
 }
 
-/// Whether [`precision`] takes this. Numbers that are subnormal in a narrow float are normal in
-/// lanes, with fewer bits of mantissa than the others, so that their mantissa cannot be cut there.
-pub(super) fn has_precision(op: ReducePrecision, float: FloatKind) -> bool {
-    let (mantissa, exponent) = format(float);
-    match float {
-        FloatKind::Small(_) => op.mantissa_bits >= mantissa && op.exponent_bits >= exponent,
-        FloatKind::F16 => op.mantissa_bits >= mantissa,
-        FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 => true,
-    }
-}
-
 /// Rounded to fewer bits, ties to even; overflow gives infinity. With fewer exponent bits, what is
 /// below the smallest normal number becomes zero.
+///
+/// Numbers that are subnormal in a narrow float are normal in lanes, but have fewer bits than others.
 pub(super) fn precision(b: &mut Builder, op: ReducePrecision, float: FloatKind, x: Value) -> Value {
     let (lane, bits_lane) = (float.lane(), float.bits_lane());
     let (mantissa, exponent) = format(float);
     let lane_mantissa = if lane == Lane::F64 { 52 } else { 23 };
+    let least_normal = match float {
+        FloatKind::Small(format) => Some(2f64.powi(format.min_exponent())),
+        FloatKind::F16 => Some(2f64.powi(-14)),
+        FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 => None,
+    };
     let mut rounded = x;
     if op.mantissa_bits < mantissa {
         // The carry of the sum goes into the exponent, where it belongs.
@@ -304,6 +300,17 @@ pub(super) fn precision(b: &mut Builder, op: ReducePrecision, float: FloatKind, 
         let keep = b.int(bits_lane, -1 << cut);
         let kept = b.bin(BinOp::And, sum, keep);
         rounded = b.convert(Conv::Bits, lane, kept);
+        if let Some(least) = least_normal {
+            let shifter = b.float(lane, least * 2f64.powi(cut as i32));
+            let sign = sign_bit(b, lane);
+            let (abs, signs) = (b.bin(BinOp::AndNot, sign, x), b.bin(BinOp::And, x, sign));
+            let sum = b.add(abs, shifter);
+            let multiple = b.sub(sum, shifter);
+            let subnormal = b.bin(BinOp::Or, multiple, signs);
+            let least = b.float(lane, least);
+            let is_subnormal = b.compare(Cmp::Lt, abs, least);
+            rounded = b.select(is_subnormal, subnormal, rounded);
+        }
     }
     if op.exponent_bits < exponent {
         let bias = (1i32 << (op.exponent_bits - 1)) - 1;
@@ -318,6 +325,10 @@ pub(super) fn precision(b: &mut Builder, op: ReducePrecision, float: FloatKind, 
         let large = b.compare(Cmp::Ge, abs, most);
         rounded = b.select(large, infinite, rounded);
         rounded = b.select(small, signs, rounded);
+    }
+    if least_normal.is_some() {
+        // The format may have neither a number so large nor an infinity.
+        rounded = float.round(b, rounded);
     }
     // Rounding the bits of a NaN can make it anything.
     let ordered = b.compare(Cmp::Eq, x, x);

@@ -113,7 +113,7 @@ pub fn supports(op: &Op, operands: &[ElementType], result: ElementType) -> bool 
         (Op::Select(_), _) => operands.len() == 3,
         (Op::Clamp(_), _) => operands.len() == 3 && Kind::of(operands[1]) == Some(result),
         (Op::BitcastConvert(_), from) => convert::has_bitcast(from, result),
-        (Op::ReducePrecision(op), Kind::Float(float)) => convert::has_precision(*op, float),
+        (Op::ReducePrecision(_), Kind::Float(_) | Kind::Power) => true,
         _ => false,
     }
 }
@@ -145,6 +145,7 @@ pub fn apply(
         Op::BitcastConvert(_) => convert::bitcast(b, first, x, result),
         Op::ReducePrecision(op) => match first {
             Kind::Float(float) => Elem::Vector(convert::precision(b, *op, float, x.vector())),
+            Kind::Power => Elem::Vector(powers::precision(b, *op, x.vector())),
             other => panic!("reduce-precision of {other:?}"),
         },
         other => panic!("{} is not element-wise", other.opcode()),

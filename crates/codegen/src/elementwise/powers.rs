@@ -4,7 +4,7 @@
 //! What is no number of the type, among them zero and all negative numbers, is NaN. The nearest power
 //! is the greater one from 1.5 times the lesser on.
 
-use helio_ir::ops::{Compare, Direction, Order};
+use helio_ir::ops::{Compare, Direction, Order, ReducePrecision};
 use helio_ir::{BinaryOp, UnaryOp};
 
 use super::Elem;
@@ -213,6 +213,18 @@ fn power(e: &mut Exponents<'_>, x: Value, y: Value) -> Value {
     // 1 to any power, NaN included.
     let of_one = e.is(Cmp::Ne, x, ONE);
     e.or(of_one, result, ONE)
+}
+
+/// NaN where a format with fewer exponents has infinity or zero.
+pub(super) fn precision(b: &mut Builder, op: ReducePrecision, x: Value) -> Value {
+    if op.exponent_bits >= 8 {
+        return x;
+    }
+    let bias = (1 << (op.exponent_bits - 1)) - 1;
+    let e = &mut Exponents { b };
+    let (above, below) = (e.is(Cmp::Gt, x, ONE - bias), e.is(Cmp::Le, x, ONE + bias));
+    let within = e.b.mask_op(MaskOp::And, above, below);
+    e.or_nan(within, x)
 }
 
 /// The mask of the lanes for which a comparison holds.
