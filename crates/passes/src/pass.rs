@@ -126,8 +126,9 @@ const CARRY_SIZES: Pass = Pass {
 
 const EXPAND: Pass = Pass {
     name: "expand",
-    summary: "Replaces batch normalisation, products of 8-bit floats, and reductions in other float types \
-              than the operands' by simpler operations.",
+    summary: "Replaces batch normalisation, products of 8-bit floats, reductions in other float types \
+              than the operands', and `bitcast-convert` between elements of 2 or 4 bits and wider ones by \
+              simpler operations.",
     level: OptLevel::None,
     run: expand::expand,
 };

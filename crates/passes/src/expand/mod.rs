@@ -2,6 +2,7 @@
 
 mod batch_norm;
 mod mixed_reduce;
+mod narrow_bits;
 mod small_floats;
 
 use helio_ir::{Computation, InstrId, Module, Op, Result};
@@ -11,13 +12,15 @@ use crate::pass::PassCx;
 use crate::rebuild::rebuild;
 
 /// Replaces operations that no kernel exists for by simpler ones: `batch-norm-training`,
-/// `batch-norm-inference`, `batch-norm-grad`, products of floats of 8 bits, and reductions in other
-/// float types than those of the operands.
+/// `batch-norm-inference`, `batch-norm-grad`, products of floats of 8 bits, reductions in other
+/// float types than those of the operands, and `bitcast-convert` between elements of 2 or 4 bits and
+/// wider ones.
 pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let is_wanted = |computation: &Computation| {
         computation.instrs().iter().any(|instr| {
             is_batch_norm(&instr.op)
                 || small_floats::is_product(computation, instr)
+                || narrow_bits::is_change(computation, instr)
                 || mixed_reduce::is_mixed(&module, computation, instr)
         })
     };
@@ -38,6 +41,7 @@ pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
                 Op::BatchNormInference(op) => batch_norm::inference(&mut draft, op, &operands)?,
                 Op::BatchNormGrad(op) => batch_norm::grad(&mut draft, op, &operands)?,
                 Op::Reduce(op) => mixed_reduce::reduce(&mut draft, op, &operands)?,
+                Op::BitcastConvert(op) => narrow_bits::bitcast(&mut draft, op, &operands)?,
                 op => small_floats::product(&mut draft, op, &operands)?,
             };
             map.push(match expanded {
@@ -50,7 +54,8 @@ pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
 }
 
 fn may_be_expanded(op: &Op) -> bool {
-    is_batch_norm(op) || matches!(op, Op::Dot(_) | Op::Convolution(_) | Op::Reduce(_))
+    is_batch_norm(op)
+        || matches!(op, Op::BitcastConvert(_) | Op::Convolution(_) | Op::Dot(_) | Op::Reduce(_))
 }
 
 fn is_batch_norm(op: &Op) -> bool {
