@@ -45,6 +45,7 @@ fn numbers(value: &Literal, least: f64) -> Vec<f64> {
     let number = |i: usize| match array.number(i) {
         Number::Float(x) if x.abs() < least => 0.0,
         Number::Float(x) => x,
+        Number::Int(x) => x as f64,
         other => f64::from(u8::from(other == Number::Pred(true))),
     };
     (0..array.data().len()).map(number).collect()
@@ -193,4 +194,65 @@ fn conversions() {
     }
     tally::report(format_args!("{compared} numbers compared"));
     assert!(compared > 10_000);
+}
+
+/// All pairs of numbers of `f8e8m0fnu`, the least of which is subnormal in `f32` and `bf16`, and what they become
+/// in other types and other numbers become in this.
+#[test]
+fn powers_of_two() {
+    let ty = ElementType::F8E8M0FNU;
+    let (xs, ys): (Vec<u128>, Vec<u128>) = (0..1 << 16).map(|i| (i & 255, i >> 8)).unzip();
+    let pairs = [array(ty, &xs), array(ty, &ys)];
+    let params = "x = f8e8m0fnu[65536] parameter(0)  y = f8e8m0fnu[65536] parameter(1)";
+    let mut programs: Vec<(String, Vec<Literal>)> = Vec::new();
+    for op in BinaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+        let text = format!("{params}  ROOT r = f8e8m0fnu[65536] {}(x, y)", op.name());
+        programs.push((text, pairs.to_vec()));
+    }
+    let compared = "pred[65536] compare(x, y), direction=LE";
+    programs.push((format!("{params}  ROOT r = {compared}"), pairs.to_vec()));
+    for op in UnaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+        let result = op.result_rule().apply(ty).expect("a type of results");
+        let text =
+            format!("x = f8e8m0fnu[65536] parameter(0)  ROOT r = {result}[65536] {}(x)", op.name());
+        programs.push((text, pairs[..1].to_vec()));
+    }
+    for other in TYPES.into_iter().chain([ElementType::S32, ElementType::U64, ElementType::Pred]) {
+        let text = format!("x = f8e8m0fnu[65536] parameter(0)  ROOT r = {other}[65536] convert(x)");
+        programs.push((text, pairs[..1].to_vec()));
+        if other.is_float() {
+            let bits = values(other);
+            let n = bits.len();
+            let text = format!("x = {other}[{n}] parameter(0)  ROOT r = f8e8m0fnu[{n}] convert(x)");
+            programs.push((text, vec![array(other, &bits)]));
+        }
+    }
+    for (text, args) in &programs {
+        let module = helio::parse(&format!("ENTRY e {{ {text} }}")).and_then(helio::ir::verify);
+        let module = module.expect("a program");
+        for subnormals in Subnormals::ALL {
+            let run = |name: &str| {
+                let engine = ENGINES.iter().find(|engine| engine.name == name).expect("an engine");
+                let program = engine.compile_with(&module, subnormals).expect(name);
+                let result = engine.run_program(&program, args, &RunOptions::default());
+                numbers(&result.expect(name), 0.0)
+            };
+            let expected = run("interpreter");
+            for name in COMPARED {
+                let found = run(name);
+                let differs = |i: &usize| {
+                    let (x, y) = (found[*i], expected[*i]);
+                    x != y && !(x.is_nan() && y.is_nan())
+                };
+                if let Some(i) = (0..found.len()).find(differs) {
+                    let at: Vec<Number> = args
+                        .iter()
+                        .map(|arg| arg.as_array().expect("an array").number(i))
+                        .collect();
+                    let (found, expected) = (found[i], expected[i]);
+                    panic!("{name}, {subnormals:?}: {text} at {at:?}: {found:e}, not {expected:e}");
+                }
+            }
+        }
+    }
 }
