@@ -389,6 +389,41 @@ fn pads_and_joins() {
     );
 }
 
+/// Two grids side by side whose rows do not fill vectors, of what differs from row to row of a grid: lanes
+/// beyond the end of a row are in neither grid.
+#[test]
+fn joins_of_grids() {
+    for (ty, count, rows, columns) in [
+        ("f64", 2, 7, 7),
+        ("f64", 180, 7, 7),
+        ("f32", 3, 7, 7),
+        ("f32", 2, 5, 19),
+        ("f64", 2, 9, 3),
+        ("s8", 2, 11, 37),
+        ("f32", 4, 3, 31),
+    ] {
+        let (grid, both) = (rows * columns, 2 * rows * columns);
+        let array = |dims: &[usize]| {
+            let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+            format!("{ty}[{}]", dims.join(","))
+        };
+        let all = array(&[count, rows, columns]);
+        let bits = format!("pred[{count},{rows}]");
+        let chosen = format!("pred[{count},{rows},{columns}]");
+        let (each, line) = (array(&[count, rows]), array(&[count, grid]));
+        exact(&format!(
+            "x = {all} parameter(0) y = {all} parameter(1) z = {all} parameter(2)
+             p = {bits} parameter(3) q = {bits} parameter(4) u = {bits} parameter(5) w = {each} parameter(6)
+             pq = {bits} and(p, q) a = {chosen} broadcast(pq), dimensions={{0,1}}
+             b = {chosen} broadcast(u), dimensions={{0,1}} e = {all} broadcast(w), dimensions={{0,1}}
+             s = {all} select(a, x, z) m = {all} multiply(s, e) t = {all} select(b, y, z)
+             l = {line} reshape(m) r = {line} reshape(t)
+             ROOT c = {} concatenate(l, r), dimensions={{1}}",
+            array(&[count, both])
+        ));
+    }
+}
+
 #[test]
 fn folds_of_pads_and_joins() {
     let sum = "sum { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }";

@@ -42,10 +42,14 @@ impl Emit<'_, '_> {
             return self.load_uneven(b, ty, addr, at, &elements, guard, values);
         }
         let guard = self.guard(b, guard, values);
+        // What a guard says of lanes beyond the end of the loop means nothing.
+        let mask = match guard {
+            None if is_one => None,
+            guard => both(b, self.point.mask, guard),
+        };
         if is_one {
-            return elementwise::load(b, ty, addr, guard);
+            return elementwise::load(b, ty, addr, mask);
         }
-        let mask = both(b, self.point.mask, guard);
         if !jumps {
             return elementwise::load(b, ty, addr, mask);
         }
@@ -95,9 +99,11 @@ impl Emit<'_, '_> {
             }
             _ => guard_mask = self.guard(b, guard, values),
         }
-        // What the loop around the short one does not change is there in all lanes.
+        // What the loop around the short one does not change is there in all lanes, unless a guard asks,
+        // which means nothing of lanes beyond the end.
         let stays = self.vector.is_some_and(|vector| at.factor(vector) == 0);
-        let mask = both(b, self.point.mask.filter(|_| !stays), guard_mask);
+        let is_whole = stays && guard_mask.is_none();
+        let mask = both(b, self.point.mask.filter(|_| !is_whole), guard_mask);
         let index = b.numbers(self.index_lane, &elements);
         elementwise::gather(b, ty, addr, index, (ty.size_bytes() as i64, None), mask)
     }
