@@ -558,6 +558,12 @@ impl Groups {
         }
         let role = group.role_of(computation, id);
         let level = group.space.level(&role, shape.dims());
+        // Of the part that is changed, each element is read where it is changed alone.
+        if group.updates_what_is_read(computation, id)
+            && !matches!(level, Level::Full | Level::Scalar)
+        {
+            return None;
+        }
         let work = self.work[id.index()] as usize;
         let is_repeated = level == Level::Partial && group.space.is_repeated(&role);
         let mut left = MAX_LOOKED_AT;
@@ -910,17 +916,23 @@ impl Group {
     /// Whether an instruction reads what the root changes a part of, and not that very part: the
     /// change is made in place, so that nothing else can be read by then.
     fn reads_elsewhere(&self, computation: &Computation, id: InstrId) -> bool {
-        let (root, instr) = (computation.instr(self.root), computation.instr(id));
-        if !matches!(root.op, Op::DynamicUpdateSlice(_)) {
+        if !self.updates_what_is_read(computation, id) {
             return false;
         }
-        let is_read = instr.operands.contains(&root.operands[0]);
+        let (root, instr) = (computation.instr(self.root), computation.instr(id));
         let is_part = matches!(instr.op, Op::DynamicSlice(_))
             && instr.operands[1..] == root.operands[2..]
             && array(computation, id)
                 .zip(array(computation, root.operands[1]))
                 .is_some_and(|(part, update)| part.dims() == update.dims());
-        is_read && !is_part
+        !is_part
+    }
+
+    /// Whether the root changes a part of what an instruction reads.
+    fn updates_what_is_read(&self, computation: &Computation, id: InstrId) -> bool {
+        let root = computation.instr(self.root);
+        matches!(root.op, Op::DynamicUpdateSlice(_))
+            && computation.instr(id).operands.contains(&root.operands[0])
     }
 
     /// Whether the place at which the root changes an array depends on an instruction.

@@ -414,6 +414,15 @@ fn an_update_is_fused_with_what_reads_that_very_part() {
     };
     outlines(&part("j"), "[dynamic-slice multiply dynamic-update-slice]");
     outlines(&part("i"), "dynamic-slice [multiply dynamic-update-slice]");
+    // One element of the part goes into all others.
+    outlines(
+        "x = f32[9] parameter(0) j = s32[] parameter(1) k = s32[] parameter(2)
+         p = f32[2] dynamic-slice(x, j), dynamic_slice_sizes={2}
+         d = f32[1] dynamic-slice(p, k), dynamic_slice_sizes={1} e = f32[] reshape(d)
+         b = f32[2] broadcast(e), dimensions={} u = f32[2] multiply(p, b)
+         ROOT r = f32[9] dynamic-update-slice(x, u, j)",
+        "dynamic-slice [dynamic-slice reshape broadcast multiply dynamic-update-slice]",
+    );
 }
 
 #[test]

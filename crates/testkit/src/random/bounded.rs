@@ -18,6 +18,7 @@ use helio::unstable::ir::types::IndexIter;
 use helio::{Array, ElementType, Executable, Literal, RunOptions, Shape};
 use oorandom::Rand64;
 
+use super::ensure_compiled;
 use crate::engines::{ENGINES, Engine};
 use crate::tally::Tally;
 use crate::tolerance::Tolerance;
@@ -66,9 +67,7 @@ fn check_on(
     runs: &[Vec<Literal>],
 ) -> Result<Executable, String> {
     let program = engine.compile(module).map_err(|e| e.to_string())?;
-    if let Some(because) = program.interpreted().iter().find(|i| i.reason.concerns_program()) {
-        return Err(format!("not compiled: {because}"));
-    }
+    ensure_compiled(&program)?;
     for arguments in runs {
         agree(engine, &program, module, arguments)?;
     }
