@@ -157,7 +157,8 @@ const SELECT_BRANCHES: Pass = Pass {
 const SIMPLIFY_LOOPS: Pass = Pass {
     name: "simplify-loops",
     summary: "Takes out of loops what they carry in vain, what is the same in each iteration, and comparisons \
-              of counters with what they never reach; transposes matrices before them.",
+              of counters with what they never reach; counts in 32 bits where nothing else has 64; transposes matrices \
+              before them.",
     level: OptLevel::Default,
     run: loops::simplify_loops,
 };

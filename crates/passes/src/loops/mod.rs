@@ -5,8 +5,10 @@ mod ranges;
 mod rewrite;
 mod turn;
 
-use helio_ir::ops::{GetTupleElement, Tuple, While};
-use helio_ir::{CompId, InstrId, Module, Name, Op, Result};
+use std::iter::zip;
+
+use helio_ir::ops::{Constant, Convert, GetTupleElement, Tuple, While};
+use helio_ir::{Array, ArrayShape, CompId, InstrId, Module, Name, Op, Result};
 
 use crate::draft::{Draft, Original};
 use crate::growth::Growth;
@@ -14,14 +16,14 @@ use crate::pass::PassCx;
 use crate::rebuild::{calls, drop_unused, rebuild};
 pub(crate) use plan::State;
 use plan::{Fate, LoopAnalysis};
-use ranges::known_comparisons;
+use ranges::{known_comparisons, narrowed};
 use rewrite::{NewState, constant_chain};
 use turn::with_turned_matrices;
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
 /// computes before the loop what is the same in each iteration and takes work, transposes matrices there whose rows
 /// each iteration multiplies with a vector, puts the answer in the place of comparisons of what counts with what it
-/// never reaches, and lets users of what does not change have what went in.
+/// never reaches, counts in 32 bits where nothing else has 64, and lets users of what does not change have what went in.
 pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !calls(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
@@ -106,13 +108,27 @@ fn smaller_loop(
     let Some(plan) = LoopAnalysis::new(draft, op, &inits, read) else { return Ok(None) };
     let changes = plan.fates.iter().any(|fate| !matches!(fate, Fate::Kept(_)));
     let known = known_comparisons(draft, op, &inits);
-    let changes = changes || known.iter().any(Option::is_some);
+    let mut narrowed = narrowed(draft, op, &inits);
+    let is_kept = |fate: &Fate| matches!(fate, Fate::Kept(_));
+    zip(&mut narrowed, &plan.fates)
+        .filter(|(_, fate)| !is_kept(fate))
+        .for_each(|(count, _)| *count = None);
+    let changes =
+        changes || known.iter().any(Option::is_some) || narrowed.iter().any(Option::is_some);
     if !changes && plan.hoisted.is_empty() && !plan.has_read_invariant(read) {
         return Ok(None);
     }
     // Before the loop: the new state.
-    let kept = inits.iter().zip(&plan.fates).filter(|(_, fate)| matches!(fate, Fate::Kept(_)));
-    let mut state: Vec<InstrId> = kept.map(|(&id, _)| id).collect();
+    let mut state: Vec<InstrId> = Vec::with_capacity(plan.kept());
+    for ((&id, fate), count) in zip(zip(&inits, &plan.fates), &narrowed) {
+        match (fate, count) {
+            (Fate::Kept(_), Some(count)) => {
+                state.push(draft.add(Constant::new(Array::scalar(count.start as i32)), &[])?);
+            }
+            (Fate::Kept(_), None) => state.push(id),
+            (Fate::Dead | Fate::Constant, _) => {}
+        }
+    }
     state.extend(hoist(draft, op.body, &plan, &inits));
     let state = draft.add(Tuple, &state)?;
     let constants = inits.iter().zip(&plan.fates);
@@ -120,9 +136,8 @@ fn smaller_loop(
         .map(|(&id, fate)| (*fate == Fate::Constant).then(|| constant_chain(draft, id)))
         .collect();
     let shape = draft.shape(state).clone();
-    let new_state = NewState { plan: &plan, constants, known, shape };
-    let (body, condition) =
-        (new_state.body(draft, op.body)?, new_state.condition(draft, op.condition)?);
+    let new_state = NewState { plan: &plan, constants, known, narrowed, shape };
+    let (body, condition) = (new_state.body(draft, op.body)?, new_state.condition(draft, op)?);
     let looped = draft.add(While { condition, body }, &[state])?;
     draft.rename(looped, name);
 
@@ -131,7 +146,13 @@ fn smaller_loop(
     for i in (0..inits.len()).filter(|&i| read[i]) {
         values[i] = Some(match plan.fates[i] {
             _ if plan.invariant[i] => inits[i],
-            Fate::Kept(index) => draft.add(GetTupleElement { index }, &[looped])?,
+            Fate::Kept(index) => {
+                let element = draft.add(GetTupleElement { index }, &[looped])?;
+                match (&new_state.narrowed[i], draft.array(inits[i]).map(ArrayShape::element)) {
+                    (Some(_), Some(to)) => draft.add(Convert { element: to }, &[element])?,
+                    _ => element,
+                }
+            }
             Fate::Dead | Fate::Constant => inits[i],
         });
     }

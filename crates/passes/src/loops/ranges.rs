@@ -1,5 +1,5 @@
-//! What comparisons in the body of a counted loop give: always the same, where numbers that count are compared with
-//! what they never reach.
+//! What follows from how far a counted loop's numbers go. Comparisons in the body always give the same where numbers
+//! that count are compared with what they never reach; counters of 64 bits have room in 32.
 //!
 //! JAX writes `x[i]` with a selection for an `i` below zero, and what writes to `x[i]` asks whether it is inside of
 //! `x`.
@@ -7,7 +7,7 @@
 use std::iter::zip;
 
 use helio_ir::ops::{Compare, Direction, GetTupleElement, While};
-use helio_ir::{ArrayShape, BinaryOp, Computation, Instr, InstrId, Number, Op};
+use helio_ir::{ArrayShape, BinaryOp, Computation, ElementType, Instr, InstrId, Number, Op, Shape};
 
 use crate::draft::{Draft, parameter_number};
 use crate::recognize::counted_loop;
@@ -19,23 +19,17 @@ type Range = (i128, i128);
 /// For each instruction of a loop's body, what it gives in each iteration, if it is a comparison of scalars that
 /// always gives the same. None of them if it is not known how often the loop runs.
 pub(super) fn known_comparisons(
-    draft: &mut Draft<'_>,
+    draft: &Draft<'_>,
     op: While,
     inits: &[InstrId],
 ) -> Vec<Option<bool>> {
-    let starts: Vec<Option<i128>> = inits.iter().map(|&id| integer(draft.instr(id))).collect();
-    let module = draft.module();
-    let body = module.computation(op.body);
+    let counts = counts(draft, op, inits);
+    let body = draft.callees().computation(op.body);
     let mut known = vec![None; body.instrs().len()];
-    let trips = counted_loop(module, op.condition, op.body)
-        .and_then(|counter| counter.trips((*starts.get(counter.index?)?)?));
-    let Some(trips) = trips.filter(|&trips| trips > 0) else { return known };
-    let Op::Tuple(_) = body.instr(body.root()).op else { return known };
+    let Some((trips, counts)) = counts.filter(|&(trips, _)| trips > 0) else { return known };
     let next = &body.instr(body.root()).operands;
-    let state = zip(&starts, next).enumerate().map(|(index, (&start, &next))| {
-        let (start, step) = (start?, step(body, next, index)?);
-        let last = start.checked_add(step.checked_mul(i128::from(trips) - 1)?)?;
-        let range = (start.min(last), start.max(last));
+    let state = zip(&counts, next).map(|(count, &next)| {
+        let range = count.as_ref()?.range(trips - 1)?;
         holds(body.instr(next), range).then_some(range)
     });
     let state: Vec<Option<Range>> = state.collect();
@@ -61,6 +55,72 @@ pub(super) fn known_comparisons(
         ranges.push(range.filter(|&range| holds(instr, range)));
     }
     known
+}
+
+/// An element of a loop's state that starts at a constant and changes by another in each iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Count {
+    pub start: i128,
+    /// What it changes by.
+    pub step: i128,
+}
+
+impl Count {
+    /// The range of what it is, up to after as many iterations.
+    fn range(&self, iterations: u64) -> Option<Range> {
+        let last = self.start.checked_add(self.step.checked_mul(i128::from(iterations))?)?;
+        Some((self.start.min(last), self.start.max(last)))
+    }
+}
+
+/// How often a loop runs, and which elements of its state count. `None` if the former is not known.
+fn counts(draft: &Draft<'_>, op: While, inits: &[InstrId]) -> Option<(u64, Vec<Option<Count>>)> {
+    let starts: Vec<Option<i128>> = inits.iter().map(|&id| integer(draft.instr(id))).collect();
+    let module = draft.callees();
+    let body = module.computation(op.body);
+    let counter = counted_loop(module, op.condition, op.body)?;
+    let trips = counter.trips((*starts.get(counter.index?)?)?)?;
+    let Op::Tuple(_) = body.instr(body.root()).op else { return None };
+    let next = &body.instr(body.root()).operands;
+    let counts = zip(&starts, next).enumerate().map(|(index, (&start, &next))| {
+        Some(Count { start: start?, step: step(body, next, index)? })
+    });
+    Some((trips, counts.collect()))
+}
+
+/// The elements of a loop's state that count in 64 bits and would have room in 32, up to after the last
+/// iteration, if nothing else of the loop has elements of 64 bits but single numbers: in vectors of the
+/// processor, such a counter would halve the number of lanes. None of them unless the counter that the
+/// condition looks at is among them.
+pub(super) fn narrowed(draft: &Draft<'_>, op: While, inits: &[InstrId]) -> Vec<Option<Count>> {
+    let none = vec![None; inits.len()];
+    let Some((trips, counts)) = counts(draft, op, inits) else { return none };
+    let module = draft.callees();
+    let body = module.computation(op.body);
+    let is_wide = |shape: &Shape| {
+        shape
+            .leaves()
+            .into_iter()
+            .filter_map(Shape::as_array)
+            .any(|array| array.element().size_bytes() >= 8 && !array.is_scalar())
+    };
+    if body.instrs().iter().any(|instr| is_wide(&instr.shape)) {
+        return none;
+    }
+    let int = integer_range(ElementType::S32);
+    let fits = |(low, high): Range| int.0 <= low && high <= int.1;
+    let narrowed = zip(&counts, inits).map(|(count, &init)| {
+        let element = draft.array(init)?.element();
+        let is_long = matches!(element, ElementType::S64 | ElementType::U64);
+        count.filter(|count| is_long && count.range(trips).is_some_and(fits))
+    });
+    let narrowed: Vec<Option<Count>> = narrowed.collect();
+    let counter = counted_loop(module, op.condition, op.body);
+    let leads = counter.is_some_and(|counter| {
+        let limit = counter.limit();
+        fits((limit, limit)) && counter.index.is_some_and(|index| narrowed[index].is_some())
+    });
+    if leads { narrowed } else { none }
 }
 
 /// Whether an instruction is an integer without dimensions whose type has all numbers of a range.

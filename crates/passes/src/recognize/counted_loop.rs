@@ -21,6 +21,16 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// What the counter is compared with.
+    pub fn limit(&self) -> i128 {
+        self.limit
+    }
+
+    /// The loop goes on as long as the counter and [`Counter::limit`] compare so.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
     /// How often the body runs if the counter starts here. `None` if the counter would leave the
     /// range of its type, or the loop not end.
     pub fn trips(&self, start: i128) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Rules for changes of element type, and for `reduce-precision`.
 
 use helio_ir::ops::{BitcastConvert, Convert, Iota, ReducePrecision};
-use helio_ir::{ArrayShape, ElementType, InstrId, Op, Result};
+use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Op, Result};
 
 use super::arithmetic::is_ieee;
 use super::{Simplifier, bits};
@@ -31,6 +31,16 @@ pub(super) fn convert(
             }
             cx.add(Convert { element: to }, &[source]).map(Some)
         }
+        // Of integers, the low bits of a sum or product need no more than those of the operands.
+        &Op::Binary(op) if keeps_low_bits(op) && is_narrower(to, from) => {
+            let [a, b] = [cx.draft.operands(x)[0], cx.draft.operands(x)[1]];
+            if !(cx.is_narrow(a, to) && cx.is_narrow(b, to)) {
+                return Ok(None);
+            }
+            let a = cx.add(Convert { element: to }, &[a])?;
+            let b = cx.add(Convert { element: to }, &[b])?;
+            cx.add(op, &[a, b]).map(Some)
+        }
         // An iota can count in the other type, when both count so far.
         Op::Iota(iota) => {
             let dimension = iota.dimension;
@@ -44,6 +54,28 @@ pub(super) fn convert(
         }
         _ => Ok(None),
     }
+}
+
+impl Simplifier<'_, '_> {
+    /// Whether integers are constants, or come from a type that has no more bits than this one.
+    fn is_narrow(&self, id: InstrId, to: ElementType) -> bool {
+        if let Op::Convert(_) = self.draft.op(id) {
+            let source = self.draft.array(self.draft.operands(id)[0]).map(ArrayShape::element);
+            return source.is_some_and(|source| source.is_integer() && source.bits() <= to.bits());
+        }
+        self.splat(id).is_some()
+    }
+}
+
+/// Whether the low bits of a result follow from those of the operands.
+fn keeps_low_bits(op: BinaryOp) -> bool {
+    use BinaryOp::{Add, And, Multiply, Or, Subtract, Xor};
+    matches!(op, Add | And | Multiply | Or | Subtract | Xor)
+}
+
+/// Whether both are integers, and the first has fewer bits.
+fn is_narrower(to: ElementType, from: ElementType) -> bool {
+    to.is_integer() && from.is_integer() && to.bits() < from.bits()
 }
 
 /// Whether every value of one type is one of the other.
