@@ -28,9 +28,8 @@ use writer::Writer;
 
 /// Whether any array of a module has a bounded dimension.
 pub fn has_bounds(module: &Module) -> bool {
-    let is_bounded = |shape: &Shape| shape.leaves().into_iter().any(is_bounded);
     let of = |computation: &Computation| {
-        computation.instrs().iter().any(|instr| is_bounded(&instr.shape))
+        computation.instrs().iter().any(|instr| has_bounded_array(&instr.shape))
     };
     module.computations().iter().any(of)
 }
@@ -98,6 +97,14 @@ fn static_shape(array: &ArrayShape) -> Result<ArrayShape> {
     ArrayShape::of_sizes(array.element(), array.dims())
 }
 
+/// Whether an array of a shape, tuples taken apart, has dimensions that are not static.
+fn has_bounded_array(shape: &Shape) -> bool {
+    match shape {
+        Shape::Tuple(parts) => parts.iter().any(has_bounded_array),
+        leaf => is_bounded(leaf),
+    }
+}
+
 fn is_bounded(shape: &Shape) -> bool {
     shape.as_array().is_some_and(|array| !array.is_static())
 }
@@ -151,11 +158,9 @@ fn has_other_kinds(shape: &Shape) -> bool {
 
 /// What an instruction becomes; `None` if it has no form at the bounds.
 fn instruction(w: &mut Writer<'_, '_>, old: &Instr) -> Result<Option<InstrId>> {
-    let concerns =
-        |id: InstrId, w: &Writer<'_, '_>| w.shapes[id.index()].leaves().into_iter().any(is_bounded);
-    let is_concerned = old.shape.leaves().into_iter().any(is_bounded)
-        || old.operands.iter().any(|&id| concerns(id, w));
-    if !is_concerned {
+    let has_bounds = |id: InstrId| w.has_bounds[id.index()];
+    let here = InstrId(w.map.len() as u32);
+    if !has_bounds(here) && !old.operands.iter().any(|&id| has_bounds(id)) {
         return Ok(Some(w.draft.carry(old.clone(), &w.map)));
     }
     match &old.op {

@@ -10,7 +10,7 @@ use helio_ir::{
     Native, Number, Op, Result, Shape, dispatch_type,
 };
 
-use super::{bounded_dims, static_shape};
+use super::{bounded_dims, has_bounded_array, static_shape};
 use crate::draft::Draft;
 
 /// The new computation, and what stands in it for the old instructions.
@@ -20,6 +20,8 @@ pub(super) struct Writer<'m, 's> {
     pub(super) map: Vec<InstrId>,
     /// The shapes of the old instructions.
     pub(super) shapes: &'s [Shape],
+    /// For each old instruction, whether an array of its shape has bounded dimensions.
+    pub(super) has_bounds: Vec<bool>,
     /// The name of the old instruction whose place is being filled.
     pub(super) name: Name,
     /// The names of the old instructions that are yet to come, last first.
@@ -48,6 +50,7 @@ impl<'m, 's> Writer<'m, 's> {
             draft,
             map: Vec::with_capacity(shapes.len()),
             shapes,
+            has_bounds: shapes.iter().map(has_bounded_array).collect(),
             name: Name::default(),
             names,
             elements: HashMap::new(),
