@@ -31,8 +31,9 @@ pub(super) fn convert(
             }
             cx.add(Convert { element: to }, &[source]).map(Some)
         }
-        // Of integers, the low bits of a sum or product need no more than those of the operands.
-        &Op::Binary(op) if keeps_low_bits(op) && is_narrower(to, from) => {
+        // Of an integer, the low bits of a sum or product need no more than those of the operands. (Of an
+        // array, the high bits may be wanted as well, and both are had at once.)
+        &Op::Binary(op) if keeps_low_bits(op) && is_narrower(to, from) && result.is_scalar() => {
             let [a, b] = [cx.draft.operands(x)[0], cx.draft.operands(x)[1]];
             if !(cx.is_narrow(a, to) && cx.is_narrow(b, to)) {
                 return Ok(None);

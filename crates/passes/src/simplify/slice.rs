@@ -1,9 +1,11 @@
 //! Parts of arrays: `slice`, `concatenate`, `pad`, `reverse`, `dynamic-slice`.
 
-use helio_ir::ops::{Broadcast, Concatenate, DynamicSlice, Iota, Pad, Reverse, Slice};
+use helio_ir::ops::{
+    Broadcast, Concatenate, DynamicSlice, DynamicUpdateSlice, Iota, Pad, Reverse, Slice,
+};
 use helio_ir::{ArrayShape, InstrId, Number, Op, Result};
 
-use super::Simplifier;
+use super::{Simplifier, bits};
 
 /// Concatenations of more pieces are not looked into, so that many of them, or many slices of one,
 /// take no more time than there are pieces.
@@ -242,6 +244,10 @@ pub(super) fn dynamic_slice(
     if array.same_dims(result) {
         return Ok(Some(operand));
     }
+    if let Some(narrow) = narrow_starts(cx, operands, 1)? {
+        return cx.add(op.clone(), &narrow).map(Some);
+    }
+    let Some(array) = cx.draft.array(operand) else { return Ok(None) };
     let dims = array.dims().to_vec();
     if operands.len() != dims.len() + 1 {
         return Ok(None); // the legacy form with one vector of starts
@@ -266,9 +272,50 @@ pub(super) fn dynamic_update_slice(
     operands: &[InstrId],
 ) -> Result<Option<InstrId>> {
     let (operand, update) = (operands[0], operands[1]);
-    Ok(match (cx.draft.array(operand), cx.draft.array(update)) {
-        (Some(of), Some(by)) if of.same_dims(by) => Some(update),
-        (Some(_), Some(by)) if by.element_count() == 0 => Some(operand),
+    match (cx.draft.array(operand), cx.draft.array(update)) {
+        (Some(of), Some(by)) if of.same_dims(by) => return Ok(Some(update)),
+        (Some(_), Some(by)) if by.element_count() == 0 => return Ok(Some(operand)),
+        _ => {}
+    }
+    match narrow_starts(cx, operands, 2)? {
+        Some(narrow) => cx.add(DynamicUpdateSlice, &narrow).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The operands with starts, of which there are arrays before, in the type from which they were widened; constants
+/// among them become numbers of that type. `None` if they are not all from one type, or constants it has not.
+fn narrow_starts(
+    cx: &mut Simplifier<'_, '_>,
+    operands: &[InstrId],
+    arrays: usize,
+) -> Result<Option<Vec<InstrId>>> {
+    let starts = &operands[arrays..];
+    let element = |cx: &Simplifier<'_, '_>, id: InstrId| {
+        let array = cx.draft.array(id).filter(|array| array.is_scalar());
+        array.map(ArrayShape::element).filter(|ty| ty.is_integer())
+    };
+    let source = |cx: &Simplifier<'_, '_>, id: InstrId| match cx.draft.op(id) {
+        Op::Convert(_) => Some(cx.draft.operands(id)[0]),
         _ => None,
-    })
+    };
+    let widened = starts.iter().find_map(|&id| element(cx, source(cx, id)?));
+    let (Some(from), Some(to)) = (widened, starts.first().and_then(|&id| element(cx, id))) else {
+        return Ok(None);
+    };
+    let ((low, high), (least, greatest)) = (bits::range(from), bits::range(to));
+    if low < least || high > greatest {
+        return Ok(None);
+    }
+    let mut narrow = operands[..arrays].to_vec();
+    for &start in starts {
+        narrow.push(match (source(cx, start), cx.splat(start)) {
+            (Some(source), _) if element(cx, source) == Some(from) => source,
+            (_, Some(Number::Int(value))) if (low..=high).contains(&value) => {
+                cx.scalar(from, Number::Int(value))?
+            }
+            _ => return Ok(None),
+        });
+    }
+    Ok(Some(narrow))
 }
