@@ -5,9 +5,8 @@ use std::iter::zip;
 use helio_ir::ops::{
     Call, Convolution, Direction, Dot, Parameter, Reduce, ReduceWindow, Select, Tuple,
 };
-use helio_ir::{BinaryOp, CompId, ElementType, Instr, InstrId, Number, Result, Shape};
-
 use helio_ir::types::C128;
+use helio_ir::{BinaryOp, CompId, ElementType, Instr, InstrId, Number, Result, Shape};
 
 use super::writer::{Sized, Writer};
 use crate::draft::Draft;
@@ -84,8 +83,8 @@ pub(super) fn reduce_window(
 }
 
 /// Padding of contracting dimensions becomes zero on both sides; what has fewer elements on one side has
-/// as few on the other.
-pub(super) fn dot(w: &mut Writer<'_, '_>, op: &Dot, old: &Instr) -> Result<InstrId> {
+/// as few on the other. `None` if a type has no zero.
+pub(super) fn dot(w: &mut Writer<'_, '_>, op: &Dot, old: &Instr) -> Result<Option<InstrId>> {
     let (mut lhs, mut rhs) = (w.operand(old, 0)?, w.operand(old, 1)?);
     let dims = &op.dims;
     for (&l, &r) in zip(&dims.lhs_contracting, &dims.rhs_contracting) {
@@ -98,14 +97,15 @@ pub(super) fn dot(w: &mut Writer<'_, '_>, op: &Dot, old: &Instr) -> Result<Instr
     }
     sizes.extend(dims.lhs_free(lhs.sizes.len()).into_iter().map(|d| lhs.sizes[d]));
     sizes.extend(dims.rhs_free(rhs.sizes.len()).into_iter().map(|d| rhs.sizes[d]));
-    let data =
-        [w.with_zeros(&lhs, &dims.lhs_contracting)?, w.with_zeros(&rhs, &dims.rhs_contracting)?];
-    let new = w.draft.add(op.clone(), &data)?;
-    w.result(new, &sizes, old)
+    let lhs = w.with_zeros(&lhs, &dims.lhs_contracting)?;
+    let rhs = w.with_zeros(&rhs, &dims.rhs_contracting)?;
+    let (Some(lhs), Some(rhs)) = (lhs, rhs) else { return Ok(None) };
+    let new = w.draft.add(op.clone(), &[lhs, rhs])?;
+    w.result(new, &sizes, old).map(Some)
 }
 
 /// Padding of the input becomes zero. `None` if the kernel's window, or features that are summed, are
-/// bounded.
+/// bounded, or a type has no zero.
 pub(super) fn convolution(
     w: &mut Writer<'_, '_>,
     op: &Convolution,
@@ -137,7 +137,7 @@ pub(super) fn convolution(
         }
         sizes[dims.output_spatial[i]] = size;
     }
-    let data = w.with_zeros(&lhs, &dims.input_spatial)?;
+    let Some(data) = w.with_zeros(&lhs, &dims.input_spatial)? else { return Ok(None) };
     let new = w.draft.add(op.clone(), &[data, rhs.data])?;
     w.result(new, &sizes, old).map(Some)
 }
@@ -168,13 +168,17 @@ struct Extent {
 }
 
 impl Writer<'_, '_> {
-    /// The array with zeros in the place of its padding along some dimensions.
-    fn with_zeros(&mut self, x: &Sized, dims: &[usize]) -> Result<InstrId> {
+    /// The array with zeros in the place of its padding along some dimensions; `None` if its type has no
+    /// zero.
+    fn with_zeros(&mut self, x: &Sized, dims: &[usize]) -> Result<Option<InstrId>> {
         if dims.iter().all(|&d| x.sizes[d].is_none()) {
-            return Ok(x.data);
+            return Ok(Some(x.data));
+        }
+        if x.shape.element() == ElementType::F8E8M0FNU {
+            return Ok(None);
         }
         let zero = self.scalar(x.shape.element(), Number::Int(0))?;
-        self.masked(x, dims.iter().copied(), zero)
+        self.masked(x, dims.iter().copied(), zero).map(Some)
     }
 
     /// At how many positions a window lies within `size` elements and their padding; `None` if that takes
@@ -268,7 +272,6 @@ impl Writer<'_, '_> {
     fn flagged(&mut self, fold: CompId, elements: &[ElementType]) -> Result<CompId> {
         let count = elements.len();
         let name = self.draft.callees().computation(fold).name.clone();
-        let origins = self.draft.module().origins.clone();
         let computation = {
             let mut draft = Draft::new(self.draft.module(), name);
             let mut params = Vec::with_capacity(2 * (count + 1));
@@ -298,8 +301,6 @@ impl Writer<'_, '_> {
             let root = draft.add(Tuple, &results)?;
             draft.finish(root)?
         };
-        let id = self.draft.module().push(computation)?;
-        self.draft.module().origins = origins;
-        Ok(id)
+        self.draft.module().push(computation)
     }
 }

@@ -149,7 +149,6 @@ impl Writer<'_, '_> {
     /// A comparator of elements with, behind them, whether they are padding, which comes last.
     fn padding_last(&mut self, comparator: CompId, elements: &[ElementType]) -> Result<CompId> {
         let name = self.draft.callees().computation(comparator).name.clone();
-        let origins = self.draft.module().origins.clone();
         let computation = {
             let mut draft = Draft::new(self.draft.module(), name);
             let mut params = Vec::with_capacity(2 * (elements.len() + 1));
@@ -168,8 +167,6 @@ impl Writer<'_, '_> {
             let root = draft.add(Select, &[is_equal, less, is_first])?;
             draft.finish(root)?
         };
-        let id = self.draft.module().push(computation)?;
-        self.draft.module().origins = origins;
-        Ok(id)
+        self.draft.module().push(computation)
     }
 }

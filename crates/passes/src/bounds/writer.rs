@@ -6,8 +6,8 @@ use helio_ir::ops::{
     Broadcast, Compare, Constant, Direction, GetTupleElement, Iota, Select, Tuple,
 };
 use helio_ir::{
-    Array, ArrayShape, BinaryOp, Computation, DimKind, ElementType, Instr, InstrId, Literal, Name,
-    Native, Number, Op, Result, Shape, dispatch_type,
+    Array, ArrayShape, BinaryOp, DimKind, ElementType, Instr, InstrId, Literal, Name, Native,
+    Number, Op, Result, Shape, dispatch_type,
 };
 
 use super::{bounded_dims, has_bounded_array, static_shape};
@@ -24,8 +24,6 @@ pub(super) struct Writer<'m, 's> {
     pub(super) has_bounds: Vec<bool>,
     /// The name of the old instruction whose place is being filled.
     pub(super) name: Name,
-    /// The names of the old instructions that are yet to come, last first.
-    names: Vec<Name>,
     elements: HashMap<(InstrId, usize), InstrId>,
     numbers: HashMap<i32, InstrId>,
     sums: HashMap<(BinaryOp, InstrId, InstrId), InstrId>,
@@ -44,15 +42,13 @@ pub(super) struct Sized {
 }
 
 impl<'m, 's> Writer<'m, 's> {
-    pub(super) fn new(draft: Draft<'m>, old: &Computation, shapes: &'s [Shape]) -> Self {
-        let names = old.instrs().iter().rev().map(|instr| instr.name.clone()).collect();
+    pub(super) fn new(draft: Draft<'m>, shapes: &'s [Shape]) -> Self {
         Writer {
             draft,
             map: Vec::with_capacity(shapes.len()),
             shapes,
             has_bounds: shapes.iter().map(has_bounded_array).collect(),
             name: Name::default(),
-            names,
             elements: HashMap::new(),
             numbers: HashMap::new(),
             sums: HashMap::new(),
@@ -63,7 +59,7 @@ impl<'m, 's> Writer<'m, 's> {
     /// Goes on to the place of the next old instruction.
     pub(super) fn next(&mut self, old: &Instr) {
         self.draft.stand_for(old);
-        self.name = self.names.pop().unwrap_or_default();
+        self.name = old.name.clone();
     }
 
     /// An operand of an old instruction.
