@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::weave::{Class, Need, Registers, weave};
 use super::{
-    Addr, BinOp, Block, Buf, Carried, Cmp, Conv, Fold, IndexOp, Inst, Kernel, Lane, MaskOp, Mem,
-    Param, Ty, UnOp, Value,
+    Addr, BinOp, Block, Buf, Carried, Cmp, Conv, FmaOp, Fold, IndexOp, Inst, Kernel, Lane, MaskOp,
+    Mem, Param, Ty, UnOp, Value,
 };
 
 /// What a value without side effects is made of; equal keys are one value.
@@ -28,7 +28,7 @@ enum Key {
     Lookup(Lane, Box<[u32; 16]>, Value),
     Un(UnOp, Value),
     Bin(BinOp, Value, Value),
-    Fma(Value, Value, Value),
+    Fma(FmaOp, Value, Value, Value),
     Compare(Cmp, Value, Value),
     Select(Value, Value, Value),
     Mask(MaskOp, Value, Value),
@@ -371,7 +371,13 @@ impl Builder {
 
     /// `a * b + c`, rounded once.
     pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
-        self.pure(self.ty(a), &[a, b, c], Key::Fma(a, b, c), |dst| Inst::Fma { dst, a, b, c })
+        self.fused(FmaOp::Add, a, b, c)
+    }
+
+    /// A product of `a` and `b` and a sum with `c`, rounded once.
+    pub fn fused(&mut self, op: FmaOp, a: Value, b: Value, c: Value) -> Value {
+        let make = |dst| Inst::Fma { dst, op, a, b, c };
+        self.pure(self.ty(a), &[a, b, c], Key::Fma(op, a, b, c), make)
     }
 
     /// A comparison.

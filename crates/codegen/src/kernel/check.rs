@@ -157,7 +157,7 @@ impl Checker<'_> {
                 same(lane, self.vector(*b)?)?;
                 self.define(*dst, Ty::Vector(lane))
             }
-            Inst::Fma { dst, a, b, c } => {
+            Inst::Fma { dst, a, b, c, .. } => {
                 let lane = self.vector(*a)?;
                 require(lane.is_float(), || format!("a fused product of {lane:?}"))?;
                 same(lane, self.vector(*b)?)?;

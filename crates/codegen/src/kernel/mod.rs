@@ -178,10 +178,27 @@ pub enum UnOp {
     Trunc,
     /// To the nearest half precision number, ties to even; `F32` only. NaN stays NaN.
     RoundF16,
+    /// The exponent `floor(log₂ |x|)` of a number as a float; minus infinity of zeros, infinity of infinities, NaN
+    /// of NaN. Only where [`Builder::holds_tables`].
+    Exponent,
+    /// `x` over a power of two, from 3/4 to 3/2; 1 of zeros and of infinity, NaN of negative numbers and NaN. Only
+    /// where [`Builder::holds_tables`].
+    Mantissa,
     /// Number of bits set; integer.
     PopCount,
     /// Number of leading zero bits; integer; of zero, the width.
     CountLeadingZeros,
+}
+
+/// What a fused product of `a` and `b` and a number `c` give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FmaOp {
+    /// `a * b + c`
+    Add,
+    /// `a * b - c`
+    Sub,
+    /// `c - a * b`
+    From,
 }
 
 /// An operation of two vectors of one type. Bitwise ones work on any lane type; float negation and
@@ -365,8 +382,8 @@ pub enum Inst {
     Un { dst: Value, op: UnOp, a: Value },
     /// An operation of two vectors.
     Bin { dst: Value, op: BinOp, a: Value, b: Value },
-    /// `a * b + c`, rounded once; float.
-    Fma { dst: Value, a: Value, b: Value, c: Value },
+    /// A product and a sum, rounded once; float.
+    Fma { dst: Value, op: FmaOp, a: Value, b: Value, c: Value },
     /// A comparison of two vectors of one type; `dst` is a mask.
     Compare { dst: Value, op: Cmp, a: Value, b: Value },
     /// For each lane, `t` where the mask is set, else `f`.

@@ -1,6 +1,6 @@
 //! The values that instructions and blocks of a kernel read and define.
 
-use super::{Addr, BinOp, Block, Inst, Value};
+use super::{Addr, BinOp, Block, Inst, UnOp, Value};
 
 impl Inst {
     /// Calls `f` with every value that the instruction reads, those of blocks within included.
@@ -126,10 +126,12 @@ impl Block {
         })
     }
 
-    /// Whether it has what only recipes for vectors of 64 bytes have: lookups in tables, and scaling.
+    /// Whether it has what only recipes for vectors of 64 bytes have: lookups in tables, scaling, and parts of floats.
     pub fn has_tables(&self) -> bool {
         self.insts.iter().any(|inst| match inst {
-            Inst::Lookup { .. } | Inst::Bin { op: BinOp::Scale, .. } => true,
+            Inst::Lookup { .. }
+            | Inst::Bin { op: BinOp::Scale, .. }
+            | Inst::Un { op: UnOp::Exponent | UnOp::Mantissa, .. } => true,
             Inst::Loop { body, .. } => body.has_tables(),
             Inst::While { cond, body, .. } => cond.has_tables() || body.has_tables(),
             _ => false,

@@ -87,7 +87,9 @@ impl<'k> Inline<'k> {
             }
             Inst::Un { op, a, .. } => b.un(*op, self.get(*a)),
             Inst::Bin { op, a, b: other, .. } => b.bin(*op, self.get(*a), self.get(*other)),
-            Inst::Fma { a, b: by, c, .. } => b.fma(self.get(*a), self.get(*by), self.get(*c)),
+            Inst::Fma { op, a, b: by, c, .. } => {
+                b.fused(*op, self.get(*a), self.get(*by), self.get(*c))
+            }
             Inst::Compare { op, a, b: other, .. } => b.compare(*op, self.get(*a), self.get(*other)),
             Inst::Select { mask, t, f, .. } => {
                 b.select(self.get(*mask), self.get(*t), self.get(*f))

@@ -199,8 +199,8 @@ fn fraction_of(c: &mut Calc<'_>, f0: Value, f1: Value) -> (Value, Value) {
     let low = c.mul_k(error, high_part);
     let low = c.fma_k(sum, low_part, low);
     let r = c.fma_k(sum, high_part, low);
-    let minus = c.neg(r);
-    let rest = c.fma_k(sum, high_part, minus);
+    let high_part = c.k(high_part);
+    let rest = c.fms(sum, high_part, r);
     let rest = c.add(rest, low);
     let bits = c.int_k(BinOp::And, signs, i64::MIN >> (64 - width));
     let signs = c.of_bits(bits);

@@ -1,6 +1,10 @@
 //! Notation: float arithmetic on vectors of one lane type.
 
-use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Conv, FmaOp, Lane, MaskOp, UnOp, Value};
+
+/// Polynomials of at least so many coefficients are computed by halves; shorter ones take longer for the powers that
+/// it needs.
+const LONG: usize = 13;
 
 /// Writes arithmetic on lanes of one float type, [`Calc::lane`], and integers of that width.
 pub(super) struct Calc<'b> {
@@ -100,19 +104,42 @@ impl<'b> Calc<'b> {
         self.b.fma(x, k, c)
     }
 
-    /// `c - a * b`
-    pub(super) fn fnma(&mut self, a: Value, b: Value, c: Value) -> Value {
-        let minus_a = self.neg(a);
-        self.b.fma(minus_a, b, c)
+    /// `a * b - c`
+    pub(super) fn fms(&mut self, a: Value, b: Value, c: Value) -> Value {
+        self.b.fused(FmaOp::Sub, a, b, c)
     }
 
-    /// The polynomial with these coefficients, that of the lowest power first.
+    /// `c - a * b`
+    pub(super) fn fnma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        self.b.fused(FmaOp::From, a, b, c)
+    }
+
+    /// The polynomial with these coefficients, that of the lowest power first. The halves of a [`LONG`] one are computed
+    /// side by side and joined by a power of `x`, and so are theirs (Estrin's scheme): a chain of fused products each of
+    /// which waits for the one before would be as long as the polynomial.
     pub(super) fn poly(&mut self, x: Value, coefficients: &[f64]) -> Value {
-        let (last, rest) = coefficients.split_last().expect("a coefficient");
-        let last = self.k(*last);
-        rest.iter().rev().fold(last, |sum, &c| {
-            let c = self.k(c);
-            self.b.fma(sum, x, c)
+        let mut powers = vec![x];
+        while coefficients.len() >= LONG && 1 << powers.len() < coefficients.len() {
+            let last = powers[powers.len() - 1];
+            powers.push(self.mul(last, last));
+        }
+        self.poly_by_powers(&powers, coefficients)
+    }
+
+    /// The same by `x`, and by `x²`, `x⁴`, … as far as they are given.
+    fn poly_by_powers(&mut self, powers: &[Value], coefficients: &[f64]) -> Value {
+        if powers.len() > 1 && coefficients.len() > 3 {
+            let level = (coefficients.len() - 1).ilog2() as usize;
+            let (low, high) = coefficients.split_at(1 << level);
+            let low = self.poly_by_powers(powers, low);
+            let high = self.poly_by_powers(powers, high);
+            return self.fma(high, powers[level], low);
+        }
+        let (&last, rest) = coefficients.split_last().expect("a coefficient");
+        let last = self.k(last);
+        rest.iter().rev().fold(last, |sum, &next| {
+            let next = self.k(next);
+            self.fma(sum, powers[0], next)
         })
     }
 
@@ -222,7 +249,6 @@ impl<'b> Calc<'b> {
     /// The product of two floats.
     pub(super) fn product(&mut self, a: Value, b: Value) -> Pair {
         let high = self.mul(a, b);
-        let minus = self.neg(high);
-        Pair { high, low: self.fma(a, b, minus) }
+        Pair { high, low: self.fms(a, b, high) }
     }
 }

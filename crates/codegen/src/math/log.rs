@@ -1,39 +1,49 @@
 //! Logarithms.
 //!
-//! With `x = 2^e m`, `m` from 2/3 to 4/3 (from √½ to √2 in `F64`) and `f = m - 1`, `ln x = e ln 2 +
-//! ln(1 + f)`. For `F32` the second term is `f - f²/2 + f³ P(f)`; for `F64`, where that takes too many
-//! coefficients, it is found from `s = f / (2 + f)` as `2 atanh s`.
+//! With `x = 2^e m`, `m` from 3/4 to 3/2 and `f = m - 1`, `ln x = e ln 2 + ln(1 + f)`. For `F32` the second term is
+//! `f - f²/2 + f³ P(f)`; for `F64`, where that takes too many coefficients, it is found from `s = f / (2 + f)` as
+//! `2 atanh s`.
 
 use super::calc::Calc;
-use crate::kernel::{BinOp, Builder, Cmp, Conv, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Conv, UnOp, Value};
 
-/// Minimax for `(ln(1 + f) - f + f²/2) / f³` on [-1/3, 1/3]; off by 2^-27 of the logarithm.
+/// Minimax for `(ln(1 + f) - f + f²/2) / f³` on [-1/4, 1/2]; off by 2^-27 of the logarithm.
 const P32: &[f64] = &[
-    0.333_332_159_932_353_7,
-    -0.249_997_976_685_007_76,
-    0.200_104_052_616_750_46,
-    -0.166_804_874_216_280_6,
-    0.140_058_797_347_240_8,
-    -0.121_842_622_800_432_04,
-    0.139_843_848_649_341_2,
-    -0.128_916_705_259_482_18,
+    0.333_334_491_136_871_5,
+    -0.250_000_958_438_164_83,
+    0.199_908_611_937_913_6,
+    -0.166_473_120_398_296_65,
+    0.144_783_950_896_924_17,
+    -0.131_611_950_952_651_55,
+    0.104_630_254_941_865_37,
+    -0.045_074_824_923_296_19,
 ];
 
-/// Minimax for `(2 atanh s - 2s) / s³` in `s²`, `|s|` up to 0.1716; off by 2^-59.
+/// Minimax for `(2 atanh s - 2s) / s³` in `s²`, `|s|` up to 1/5; off by 2^-62.
 const P64: &[f64] = &[
-    0.666_666_666_666_673_4,
-    0.399_999_999_994_159_5,
-    0.285_714_287_421_147,
-    0.222_221_985_999_081_36,
-    0.181_835_630_065_444_7,
-    0.153_140_825_349_002_86,
-    0.147_956_472_295_083_3,
+    0.666_666_666_666_666,
+    0.400_000_000_000_559_8,
+    0.285_714_285_559_979_5,
+    0.222_222_242_772_369_52,
+    0.181_816_670_270_405,
+    0.153_910_744_209_336_9,
+    0.131_742_285_757_863_84,
+    0.138_387_908_410_783_08,
 ];
+
+/// `e`, as a float, and `f`, of any number: where there are instructions for them, of zero, infinity, and what has no
+/// logarithm, those of which [`log_of_parts`] makes what the logarithm is.
+fn parts(c: &mut Calc<'_>, x: Value) -> (Value, Value) {
+    let m = c.b.un(UnOp::Mantissa, x);
+    let exponent = c.b.un(UnOp::Exponent, x);
+    let exponent_of_m = c.b.un(UnOp::Exponent, m);
+    (c.sub(exponent, exponent_of_m), c.add_k(m, -1.0))
+}
 
 /// Cuts `2^e m` from the bits of a positive normal number: `e` in the exponent's place (an integer
 /// multiple of its unit).
 fn exponent_bits(c: &mut Calc<'_>, x: Value) -> Value {
-    let start = c.either(0x3f2a_aaab, 0x3fe6_a09e_667f_3bcd);
+    let start = c.either(0x3f40_0000, 0x3fe8_0000_0000_0000);
     let mantissa = c.mantissa();
     let bits = c.bits(x);
     let from_start = c.int_k(BinOp::Sub, bits, start);
@@ -96,6 +106,11 @@ pub(super) fn log(b: &mut Builder, x: Value) -> Value {
 
 /// `ln(2^power x)`
 pub(super) fn log_of_multiple(c: &mut Calc<'_>, x: Value, power: f64) -> Value {
+    if c.has_tables() {
+        let (e, f) = parts(c, x);
+        let e = if power == 0.0 { e } else { c.add_k(e, power) };
+        return log_of_parts(c, e, f);
+    }
     let (least, up) = c.either((2f64.powi(-126), 23), (2f64.powi(-1022), 52));
     let subnormal = c.cmp_k(Cmp::Lt, x, least);
     let scaled = c.mul_k(x, 2f64.powi(up));
@@ -116,6 +131,12 @@ pub(super) fn log_of_multiple(c: &mut Calc<'_>, x: Value, power: f64) -> Value {
 /// `ln(x power)`, where `power` is a power of two with a normal exponent and `x` from 1/2 to 4, or
 /// not ordinary.
 pub(super) fn log_of_product(c: &mut Calc<'_>, x: Value, power: Value) -> Value {
+    if c.has_tables() {
+        let (e, f) = parts(c, x);
+        let power = c.b.un(UnOp::Exponent, power);
+        let e = c.add(e, power);
+        return log_of_parts(c, e, f);
+    }
     let e_bits = exponent_bits(c, x);
     let bits = c.bits(x);
     let m = c.b.sub(bits, e_bits);

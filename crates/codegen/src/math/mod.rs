@@ -92,7 +92,10 @@ pub fn has_binary(op: BinaryOp) -> bool {
 pub fn unary(b: &mut Builder, op: UnaryOp, x: Value) -> Value {
     let recipe = unary_recipe(op).unwrap_or_else(|| panic!("no recipe for {}", op.name()));
     let result = recipe(b, x);
-    if !matches!(op, UnaryOp::Sin | UnaryOp::Tan | UnaryOp::Tanh) {
+    let is_signed = b.holds_tables() && b.lane(x) == Lane::F32;
+    if !matches!(op, UnaryOp::Sin | UnaryOp::Tan | UnaryOp::Tanh)
+        || (op == UnaryOp::Tanh && is_signed)
+    {
         return result;
     }
     // Zero plus a negative multiple of -0 is +0, but these functions keep the sign of zero.

@@ -26,6 +26,71 @@ const P64: &[f64] = &[
     0.119_886_346_059_979_36,
 ];
 
+/// Minimax for `(ln(1 + r) - r + r²/2) / r³` on [-1/32, 1/16]; off by 2^-33 of the logarithm.
+const NEAR_ONE: &[f64] = &[
+    0.333_333_416_819_159_1,
+    -0.250_011_163_781_029_8,
+    0.199_972_875_240_511_83,
+    -0.155_332_739_634_061_4,
+];
+/// The inverse of the middle of each eighth from 3/4 to 1 and from 1 to 3/2; 1 on both sides of 1.
+const INVERSES: [f32; 16] = [
+    1.306_122_4,
+    1.254_902,
+    1.207_547_2,
+    1.163_636_3,
+    1.122_807,
+    1.084_745_8,
+    1.049_180_3,
+    1.0,
+    1.0,
+    0.914_285_7,
+    0.864_864_9,
+    0.820_512_83,
+    0.780_487_8,
+    0.744_186_04,
+    0.711_111_1,
+    0.680_851_04,
+];
+/// The logarithms of the inverses of [`INVERSES`], as multiples of 2^-16.
+const LOGS: [f32; 16] = [
+    -0.267_059_33,
+    -0.227_050_78,
+    -0.188_598_63,
+    -0.151_550_3,
+    -0.115_829_47,
+    -0.081_344_604,
+    -0.048_004_15,
+    0.0,
+    0.0,
+    0.089_614_87,
+    0.145_187_38,
+    0.197_830_2,
+    0.247_833_25,
+    0.295_471_2,
+    0.340_927_12,
+    0.384_414_67,
+];
+/// What [`LOGS`] leave out.
+const LOW_LOGS: [f32; 16] = [
+    -3.438_588e-6,
+    -6.704_775_4e-6,
+    7.448_103_6e-6,
+    4.265_065_2e-7,
+    -2.355_202_2e-6,
+    -1.036_824_4e-6,
+    -5.012_916_5e-6,
+    0.0,
+    0.0,
+    -2.715_062_2e-6,
+    -5.392_299_5e-6,
+    -4.469_904e-6,
+    2.949_204_4e-6,
+    -6.974_787e-6,
+    -5.612_672_6e-7,
+    -2.942_276_3e-6,
+];
+
 /// The product of two sums.
 fn product_of_pairs(c: &mut Calc<'_>, a: Pair, b: Pair) -> Pair {
     let Pair { high, low } = c.product(a.high, b.high);
@@ -97,21 +162,79 @@ pub(super) fn log_scaled(c: &mut Calc<'_>, x: Value, n: Value) -> Pair {
     Pair { high, low }
 }
 
-/// `x^y` as C defines it: `1^y` and `x^0` are 1 for NaN, too.
-pub(super) fn pow(b: &mut Builder, x: Value, y: Value) -> Value {
-    let c = &mut Calc::new(b, x);
-    let abs = c.abs(x);
-    let (zero, one) = (c.k(0.0), c.k(1.0));
-    let (infinity, nan) = (c.k(f64::INFINITY), c.k(f64::NAN));
-    let log = log(c, abs);
-    let exponent = c.product(y, log.high);
-    let low = c.fma(y, log.low, exponent.low);
-    // Where the result leaves the range, or `y` is infinite, the low part may be anything.
+/// The exponent `e` of a number that is not negative, infinite of zero and infinity, and unless it is, `ln x`; for 32-bit
+/// lanes.
+///
+/// With `x = 2^e m`, `m` from 3/4 to 3/2, and the inverse of a number near `m`, `m` times that inverse is `1 + r`, where `r`
+/// is between -1/32 and 1/16. The logarithm is the sum of those of `2^e`, of the number near `m`, and of `1 + r`.
+fn log_by_table(c: &mut Calc<'_>, x: Value) -> (Value, Pair) {
+    let m = c.b.un(UnOp::Mantissa, x);
+    let (exponent, exponent_of_m) = (c.b.un(UnOp::Exponent, x), c.b.un(UnOp::Exponent, m));
+    let e = c.sub(exponent, exponent_of_m);
+    let bits = c.bits(m);
+    let from_one = c.int_k(BinOp::Sub, bits, 1f32.to_bits().into());
+    let eighth = c.int_k(BinOp::ShrA, from_one, 19);
+    let [inverse, high, low] =
+        [INVERSES, LOGS, LOW_LOGS].map(|table| c.b.lookup(c.lane, table.map(f32::to_bits), eighth));
+    let multiple = c.product(m, inverse);
+    let (r, r_low) = (c.add_k(multiple.high, -1.0), multiple.low);
+    let square = c.product(r, r);
+    // The high parts of ln 2 and of the table end in zero bits, so that their sum is exact.
+    let whole = c.fma_k(e, 0.693_145_751_953_125, high);
+    let low = c.fma_k(e, 1.428_606_820_309_417_3e-6, low);
+    let (sum, error) = c.fast_two_sum(whole, r);
+    let low = c.add(low, error);
+    // Less half of the square: the difference, and what rounding has left out of it.
+    let minus_half = c.k(-0.5);
+    let difference = c.fma(square.high, minus_half, sum);
+    let taken = c.sub(difference, sum);
+    let missing = c.fms(square.high, minus_half, taken);
+    let low = c.add(low, missing);
+    let low = c.fma(square.low, minus_half, low);
+    // Of r's low part, times the slope of the logarithm.
+    let low = c.add(low, r_low);
+    let low = c.fnma(r, r_low, low);
+    let p = c.poly(r, NEAR_ONE);
+    let cube = c.mul(square.high, r);
+    let low = c.fma(p, cube, low);
+    let (high, low) = c.fast_two_sum(difference, low);
+    (e, Pair { high, low })
+}
+
+/// `e^(high + low)`; where that leaves the range of floats, its limit, whatever the low part is.
+fn exp_of_pair(c: &mut Calc<'_>, exponent: Pair) -> Value {
+    let zero = c.k(0.0);
     let high = c.at_least(exponent.high, c.either(-105.0, -746.0));
     let high = c.at_most(high, c.either(89.5, 710.0));
     let within = c.cmp(Cmp::Eq, high, exponent.high);
-    let low = c.select(within, low, zero);
-    let power = exp_of_sum(c, high, low);
+    let low = c.select(within, exponent.low, zero);
+    exp_of_sum(c, high, low)
+}
+
+/// `|x|^y`, and where `|x|` is neither zero nor infinite; NaN where either number is, and for `y = 0` anything.
+fn magnitude_by_table(c: &mut Calc<'_>, abs: Value, y: Value) -> (Value, Value) {
+    let (e, log) = log_by_table(c, abs);
+    // An infinite exponent times the logarithm of 1 would be NaN.
+    let largest = f64::from(f32::MAX);
+    let finite = c.at_least(y, -largest);
+    let finite = c.at_most(finite, largest);
+    let exponent = c.product(finite, log.high);
+    let low = c.fma(finite, log.low, exponent.low);
+    let power = exp_of_pair(c, Pair { high: exponent.high, low });
+    let limit = c.mul(e, y);
+    let limit = c.at_least(limit, 0.0);
+    let exponent = c.abs(e);
+    let ordinary = c.cmp_k(Cmp::Lt, exponent, f64::INFINITY);
+    (c.select(ordinary, power, limit), ordinary)
+}
+
+/// `|x|^y`, and where `|x|` is neither zero, infinite, nor NaN; anything where a number is NaN, and for `y = 0`.
+fn magnitude_by_quotient(c: &mut Calc<'_>, abs: Value, y: Value) -> (Value, Value) {
+    let (zero, one, infinity) = (c.k(0.0), c.k(1.0), c.k(f64::INFINITY));
+    let log = log(c, abs);
+    let exponent = c.product(y, log.high);
+    let low = c.fma(y, log.low, exponent.low);
+    let power = exp_of_pair(c, Pair { high: exponent.high, low });
     let to_zero = {
         let vanishes = c.cmp(Cmp::Eq, abs, zero);
         let negative = c.cmp(Cmp::Lt, y, zero);
@@ -123,7 +246,17 @@ pub(super) fn pow(b: &mut Builder, x: Value, y: Value) -> Value {
     let ordinary = c.both(positive, finite);
     let magnitude = c.select(ordinary, power, limit);
     let is_unit = c.cmp(Cmp::Eq, abs, one);
-    let magnitude = c.select(is_unit, one, magnitude);
+    (c.select(is_unit, one, magnitude), ordinary)
+}
+
+/// `x^y` as C defines it: `1^y` and `x^0` are 1 for NaN, too.
+pub(super) fn pow(b: &mut Builder, x: Value, y: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let abs = c.abs(x);
+    let (zero, one, nan) = (c.k(0.0), c.k(1.0), c.k(f64::NAN));
+    let by_table = c.has_tables() && !c.is_wide();
+    let magnitude = if by_table { magnitude_by_table } else { magnitude_by_quotient };
+    let (magnitude, ordinary) = magnitude(c, abs, y);
     // The sign: of odd powers of what has a sign bit.
     let half = c.mul_k(y, 0.5);
     let (whole, whole_half) = (c.b.un(UnOp::Trunc, y), c.b.un(UnOp::Trunc, half));
@@ -136,12 +269,14 @@ pub(super) fn pow(b: &mut Builder, x: Value, y: Value) -> Value {
     // A root of a negative number.
     let negative = c.cmp(Cmp::Lt, x, zero);
     let root = c.b.mask_op(MaskOp::AndNot, is_integer, negative);
-    let root = c.both(root, finite);
-    let result = c.select(root, nan, result);
-    let ordered = c.cmp(Cmp::Eq, x, x);
-    let result = c.select(ordered, result, nan);
-    let ordered = c.cmp(Cmp::Eq, y, y);
-    let result = c.select(ordered, result, nan);
+    let root = c.both(root, ordinary);
+    let mut result = c.select(root, nan, result);
+    if !by_table {
+        for number in [x, y] {
+            let ordered = c.cmp(Cmp::Eq, number, number);
+            result = c.select(ordered, result, nan);
+        }
+    }
     let is_one = c.cmp(Cmp::Eq, x, one);
     let result = c.select(is_one, one, result);
     let no_power = c.cmp(Cmp::Eq, y, zero);

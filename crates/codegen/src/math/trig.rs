@@ -146,8 +146,7 @@ fn octant_cosine(c: &mut Calc<'_>, angle: &Angle, square: Value) -> Value {
     let missing = c.sub(one, near);
     let missing = c.fma_k(square, -0.5, missing);
     // What rounding the square has left out.
-    let minus_square = c.neg(square);
-    let square_error = c.fma(angle.r, angle.r, minus_square);
+    let square_error = c.fms(angle.r, angle.r, square);
     let missing = c.fma_k(square_error, -0.5, missing);
     let missing = c.fnma(angle.r, angle.rest, missing);
     let fourth = c.mul(square, square);

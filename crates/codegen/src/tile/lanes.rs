@@ -1,11 +1,11 @@
 //! Vectors of lanes, and what the operations do to each lane.
 
 use std::cmp::Ordering;
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Not, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 
 use half::f16;
 
-use crate::kernel::{BinOp, Cmp, UnOp};
+use crate::kernel::{BinOp, Cmp, FmaOp, UnOp};
 
 /// Lanes that are handled together: what a loop over them compiles to has no bounds checks.
 const CHUNK: usize = 16;
@@ -99,6 +99,7 @@ impl<T: Copy + Default> Bank<T> {
 /// A floating-point number of a lane.
 pub(super) trait Float:
     Copy
+    + Neg<Output = Self>
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -106,6 +107,8 @@ pub(super) trait Float:
     + Div<Output = Self>
 {
     fn un(self, op: UnOp) -> Self;
+    /// The exponent of a finite number that is not zero, and its mantissa, from 3/4 to 3/2.
+    fn parts(self) -> (Self, Self);
     fn fma(self, b: Self, c: Self) -> Self;
     fn scale(self, by: Self) -> Self;
 }
@@ -149,6 +152,12 @@ macro_rules! words {
                     UnOp::Ceil => self.ceil(),
                     UnOp::Trunc => self.trunc(),
                     UnOp::RoundF16 => f16::from_f64(self.into()).to_f64() as $float,
+                    UnOp::Exponent if self == 0.0 => -$float::INFINITY,
+                    UnOp::Exponent if !self.is_finite() => self.abs(),
+                    UnOp::Exponent => self.parts().0,
+                    UnOp::Mantissa if self == 0.0 || self == $float::INFINITY => 1.0,
+                    UnOp::Mantissa if self > 0.0 => self.parts().1,
+                    UnOp::Mantissa => $float::NAN,
                     UnOp::PopCount | UnOp::CountLeadingZeros => self,
                 }
             }
@@ -156,6 +165,19 @@ macro_rules! words {
                 // Two factors, none of which leaves the range.
                 let half = (by / 2.0).floor();
                 self * half.exp2() * (by - half).exp2()
+            }
+            fn parts(self) -> (Self, Self) {
+                const EXPLICIT: u32 = $float::MANTISSA_DIGITS - 1;
+                let bits = self.abs().to_bits();
+                // Of subnormal numbers, the highest bit set is to be the implicit one.
+                let up = EXPLICIT.saturating_sub(bits.ilog2());
+                let normal = bits << up;
+                let field = (normal >> EXPLICIT) as i32 - up as i32;
+                let one = (1.0 as $float).to_bits();
+                let fraction = normal & ((1 << EXPLICIT) - 1);
+                let mantissa = $float::from_bits(one | fraction);
+                let mantissa = if mantissa < 1.5 { mantissa } else { mantissa / 2.0 };
+                ((field + $float::MIN_EXP - 2) as $float, mantissa)
             }
             fn fma(self, b: Self, c: Self) -> Self { self.mul_add(b, c) }
         }
@@ -244,6 +266,8 @@ impl<W: Word> Bank<W> {
             UnOp::Ceil => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Ceil))),
             UnOp::Trunc => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Trunc))),
             UnOp::RoundF16 => self.float1(dst, a, |x| W::of(x.float().un(UnOp::RoundF16))),
+            UnOp::Exponent => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Exponent))),
+            UnOp::Mantissa => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Mantissa))),
         }
     }
 
@@ -289,8 +313,13 @@ impl<W: Word> Bank<W> {
         }
     }
 
-    pub(super) fn fma(&mut self, dst: usize, from: [usize; 3]) {
-        self.float3(dst, from, |a, b, c| W::of(a.float().fma(b.float(), c.float())));
+    pub(super) fn fma(&mut self, op: FmaOp, dst: usize, from: [usize; 3]) {
+        let fma = |a: W::Float, b: W::Float, c: W::Float| W::of(a.fma(b, c));
+        match op {
+            FmaOp::Add => self.float3(dst, from, |a, b, c| fma(a.float(), b.float(), c.float())),
+            FmaOp::Sub => self.float3(dst, from, |a, b, c| fma(a.float(), b.float(), -c.float())),
+            FmaOp::From => self.float3(dst, from, |a, b, c| fma(-a.float(), b.float(), c.float())),
+        }
     }
 }
 

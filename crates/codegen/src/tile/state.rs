@@ -170,11 +170,11 @@ impl<'k> State<'k> {
                     _ => self.wide.bin(*op, lane.is_float(), to, from),
                 }
             }
-            Inst::Fma { dst, a, b, c } => {
+            Inst::Fma { dst, op, a, b, c } => {
                 let (to, from) = (self.slot(*dst), [*a, *b, *c].map(|v| self.slot(v)));
                 match self.lane(*dst).bytes() {
-                    4 => self.narrow.fma(to, from),
-                    _ => self.wide.fma(to, from),
+                    4 => self.narrow.fma(*op, to, from),
+                    _ => self.wide.fma(*op, to, from),
                 }
             }
             Inst::Compare { dst, op, a, b } => {

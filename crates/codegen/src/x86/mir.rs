@@ -163,7 +163,7 @@ pub(super) enum Inst {
     Out { op: Op, len: Len, dst: Reg, src: Reg, imm: Option<u8> },
     /// Writes memory.
     Store { op: Op, len: Len, src: Reg, mem: Address, mask: Reg, imm: Option<u8> },
-    /// `dst = a * b + c`; `op` is the 132 form.
+    /// A fused product of `a` and `b` and sum with `c`; `op` is the 132 form.
     Fma { op: Op, len: Len, dst: Reg, a: Reg, b: Reg, c: Reg },
     /// `dst = op(tied, a, b)`, where the destination is the first source. `dst` is written by this
     /// instruction alone.

@@ -1,7 +1,7 @@
 //! The vector instructions that are used, and which of them does what.
 
 use super::asm::Len;
-use crate::kernel::{BinOp, Cmp, Lane, Mem, UnOp};
+use crate::kernel::{BinOp, Cmp, FmaOp, Lane, Mem, UnOp};
 
 /// How much memory an instruction's memory operand covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,9 +333,14 @@ pub(super) fn scatter(wide: bool, wide_index: bool) -> Op {
     Op::new(2, P66, wide, 0xa0 | u8::from(wide_index)).bytes(bytes)
 }
 
-/// `fma132` of a lane type; 213 and 231 are 16 and 32 above.
-pub(super) fn fma(lane: Lane) -> Op {
-    Op::new(2, P66, lane.bytes() == 8, 0x98)
+/// The 132 form of a fused operation; 213 and 231 are 16 and 32 above.
+pub(super) fn fma(op: FmaOp, lane: Lane) -> Op {
+    let code = match op {
+        FmaOp::Add => 0x98,
+        FmaOp::Sub => 0x9a,
+        FmaOp::From => 0x9c,
+    };
+    Op::new(2, P66, lane.bytes() == 8, code)
 }
 
 /// An operation of one float vector, and its immediate operand if it has one.
@@ -350,6 +355,9 @@ pub(super) fn unary(op: UnOp, lane: Lane) -> Option<(Op, Option<u8>)> {
         UnOp::Floor => (round, Some(9)),
         UnOp::Ceil => (round, Some(10)),
         UnOp::Trunc => (round, Some(11)),
+        UnOp::Exponent => (Op::new(2, P66, wide, 0x42), None),
+        // From 3/4 on, zeros counting as positive, and NaN of what is negative.
+        UnOp::Mantissa => (Op::new(3, P66, wide, 0x26), Some(0b1111)),
         UnOp::RoundF16 | UnOp::PopCount | UnOp::CountLeadingZeros => return None,
     })
 }

@@ -1,7 +1,8 @@
 //! Kernels made up at random: many values that live long, loops in loops, all kinds of access.
 
 use helio_codegen::kernel::{
-    Addr, BinOp, Buf, Builder, Cmp, Conv, Fold, IndexOp, Kernel, Lane, MaskOp, Mem, Ty, UnOp, Value,
+    Addr, BinOp, Buf, Builder, Cmp, Conv, FmaOp, Fold, IndexOp, Kernel, Lane, MaskOp, Mem, Ty,
+    UnOp, Value,
 };
 use helio_codegen::x86::Isa;
 use oorandom::Rand64;
@@ -129,7 +130,8 @@ impl Maker {
             }
             3 | 4 => {
                 let [x, y, z] = [(); 3].map(|()| self.vector(float));
-                self.b.fma(x, y, z)
+                let op = self.pick(&[FmaOp::Add, FmaOp::Sub, FmaOp::From]);
+                self.b.fused(op, x, y, z)
             }
             5 => {
                 use Cmp::*;

@@ -1,7 +1,7 @@
 //! Machine code of kernels against the tile machine.
 
 use helio_codegen::kernel::{
-    Addr, BinOp, Buf, Builder, Cmp, Conv, IndexOp, Kernel, Lane, MaskOp, Mem, UnOp, Value,
+    Addr, BinOp, Buf, Builder, Cmp, Conv, FmaOp, IndexOp, Kernel, Lane, MaskOp, Mem, UnOp, Value,
 };
 use helio_codegen::tile;
 use helio_codegen::x86::{self, Isa};
@@ -412,7 +412,16 @@ fn mapped(
 
 /// Compares `f` on several lengths, with narrow and with wide kernels.
 fn check_map(inputs: &[Mem], out: Mem, f: impl Fn(&mut Builder, &[Value]) -> Value) {
-    for &isa in isas() {
+    check_map_on(isas(), inputs, out, f);
+}
+
+fn check_map_on(
+    isas: &[Isa],
+    inputs: &[Mem],
+    out: Mem,
+    f: impl Fn(&mut Builder, &[Value]) -> Value,
+) {
+    for &isa in isas {
         let wide = inputs.iter().chain([&out]).any(|mem| mem.bytes() == 8);
         for wide in [wide, true] {
             let lanes = isa.lanes(wide);
@@ -484,7 +493,9 @@ fn unary_operations_and_fused_products() {
             check_map(&[mem], mem, |b, v| b.un(op, v[0]));
         }
         if lane.is_float() {
-            check_map(&[mem, mem, mem], mem, |b, v| b.fma(v[0], v[1], v[2]));
+            for op in [FmaOp::Add, FmaOp::Sub, FmaOp::From] {
+                check_map(&[mem, mem, mem], mem, |b, v| b.fused(op, v[0], v[1], v[2]));
+            }
             check_map(&[mem], mem, |b, v| {
                 let (x, y) = (b.float(lane, 1.5), b.float(lane, 0.25));
                 let p = b.fma(x, v[0], y);
@@ -592,6 +603,45 @@ fn scaling_by_powers_of_two() {
             let by = b.bin(BinOp::Max, low, by);
             b.bin(BinOp::Scale, x, by)
         });
+    }
+}
+
+#[test]
+fn parts_of_floats() {
+    let with_instructions: Vec<Isa> =
+        isas().iter().copied().filter(|&isa| isa == Isa::Avx512).collect();
+    for lane in [Lane::F32, Lane::F64] {
+        let mem = mem_of(lane);
+        for op in [UnOp::Exponent, UnOp::Mantissa] {
+            check_map_on(&with_instructions, &[mem], mem, |b, v| b.un(op, v[0]));
+            // Below the normal numbers, at both ends of the mantissas, zeros, and what is not finite.
+            let numbers = match lane {
+                Lane::F32 => {
+                    [1e-45, 1.1e-38, 1.5, 1.499_999_9, 0.75, 3e38, 0.0, -0.0, f64::INFINITY]
+                }
+                _ => [
+                    5e-324,
+                    2.2e-308,
+                    1.5,
+                    1.499_999_999_999_999_8,
+                    0.75,
+                    1e308,
+                    0.0,
+                    -0.0,
+                    f64::INFINITY,
+                ],
+            };
+            for number in numbers {
+                check_map_on(&with_instructions, &[mem], mem, |b, v| {
+                    let (number, zero) = (b.float(lane, number), b.float(lane, 0.0));
+                    let sign = b.compare(Cmp::Lt, v[0], zero);
+                    let minus = b.float(lane, -1.0);
+                    let negative = b.mul(number, minus);
+                    let number = b.select(sign, negative, number);
+                    b.un(op, number)
+                });
+            }
+        }
     }
 }
 

@@ -179,8 +179,7 @@ pub(crate) fn atanh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let (x_far, y_far) = (c.cmp_k(Cmp::Gt, x, most), c.cmp_k(Cmp::Gt, y, most));
     let far = c.b.mask_op(MaskOp::Or, x_far, y_far);
     let re = c.select(far, far_re, re);
-    let (twice_y, minus) = (c.add(y, y), c.neg(square));
-    let inward = c.fma(less, more, minus);
+    let (twice_y, inward) = (c.add(y, y), c.fms(less, more, square));
     let angle = trig::atan2(c.b, twice_y, inward);
     let im = c.mul_k(angle, 0.5);
     let quarter_turn = c.k(FRAC_PI_2);

@@ -1,7 +1,7 @@
 //! Instruction selection for AVX2, where one AVX-512 instruction becomes several.
 
 use super::Select;
-use crate::kernel::{BinOp, Cmp, Conv, Lane, Mem, Value};
+use crate::kernel::{BinOp, Cmp, Conv, FmaOp, Lane, Mem, Value};
 use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Fixed, Inst, Reg, RegClass, Src};
 use crate::x86::ops::{self, Op};
@@ -253,7 +253,7 @@ impl Select<'_> {
                 self.op1(ops::I32_TO_F32, len, a, high);
                 self.op1(ops::I32_TO_F32, len, c, low);
                 let b = self.bits(Lane::F32, 65536f32.to_bits().into());
-                self.push(Inst::Fma { op: ops::fma(Lane::F32), len, dst, a, b, c });
+                self.push(Inst::Fma { op: ops::fma(FmaOp::Add, Lane::F32), len, dst, a, b, c });
                 Some(dst)
             }
             (Conv::Value, Lane::I64, _) => Some(self.singles(src)),

@@ -28,7 +28,7 @@ use super::Isa;
 use super::asm::{Cond, Label, Len};
 use super::mir::{Alu, Fixed, Inst, Operand, Reg, RegClass, RegInfo, Src, VectorInst, VirtualCode};
 use super::ops::{self, Op};
-use crate::kernel::{self, Block, Carried, IndexOp, Kernel, Lane, Ty, Value};
+use crate::kernel::{self, Block, Carried, IndexOp, Kernel, Lane, Ty, UnOp, Value};
 
 /// The instructions of a kernel, before registers are given out; `is_checked` if checks of accesses will be
 /// added.
@@ -378,9 +378,12 @@ impl Select<'_> {
                 self.numbers.insert(*dst, numbers.clone());
             }
             K::Lookup { dst, table, index } => self.lookup(*dst, table, *index),
+            K::Un { op: op @ (UnOp::Exponent | UnOp::Mantissa), .. } if self.isa == Isa::Avx2 => {
+                return Err(Error::unimplemented(format!("{op:?} without an instruction for it")));
+            }
             K::Un { dst, op, a } => self.unary(*dst, *op, *a),
             K::Bin { dst, op, a, b } => self.binary(*dst, *op, *a, *b),
-            K::Fma { dst, a, b, c } => self.fma(*dst, *a, *b, *c),
+            K::Fma { dst, op, a, b, c } => self.fma(*dst, *op, [*a, *b, *c]),
             K::Compare { dst, op, a, b } => self.compare(*dst, *op, *a, *b),
             K::Select { dst, mask, t, f } => self.choose(*dst, *mask, *t, *f),
             K::Mask { dst, op, a, b } => self.mask_op(*dst, *op, *a, *b),

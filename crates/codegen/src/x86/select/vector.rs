@@ -3,18 +3,18 @@
 use helio_ir::{Error, Result};
 
 use super::Select;
-use crate::kernel::{BinOp, Lane, UnOp, Value};
+use crate::kernel::{BinOp, FmaOp, Lane, UnOp, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
 use crate::x86::mir::{Inst, Reg, VectorInst};
 use crate::x86::ops;
 
 impl Select<'_> {
-    pub(super) fn fma(&mut self, dst: Value, a: Value, b: Value, c: Value) {
-        let lane = self.lane(a);
-        let [a, b, c] = [a, b, c].map(|value| self.reg(value));
+    pub(super) fn fma(&mut self, dst: Value, op: FmaOp, operands: [Value; 3]) {
+        let lane = self.lane(dst);
+        let [a, b, c] = operands.map(|value| self.reg(value));
         let dst = self.define(dst);
-        self.push(Inst::Fma { op: ops::fma(lane), len: self.len(lane), dst, a, b, c });
+        self.push(Inst::Fma { op: ops::fma(op, lane), len: self.len(lane), dst, a, b, c });
     }
 
     /// Numbers of a table: a permutation of it, however few lanes there are. Permutations look at the low
