@@ -12,6 +12,10 @@ use super::{Inst, Value};
 /// Runs with fewer instructions than this are near enough to each other as they are.
 const MIN_RUN: usize = 6;
 
+/// As many runs come from a long loop: with AVX-512, which reads a constant from memory as part of an instruction, what
+/// weaving gains there is more than what constants without a register cost.
+const MANY_RUNS: usize = 4;
+
 /// Registers that values are held in.
 #[derive(Clone, Copy)]
 pub(super) struct Registers {
@@ -37,7 +41,7 @@ impl Registers {
     /// Of a processor with vectors of this many bytes.
     pub(super) fn of(vector_bytes: usize) -> Self {
         match vector_bytes {
-            64.. => Registers { vectors: 32, side_by_side: 30, masks: Some(10) },
+            64.. => Registers { vectors: 32, side_by_side: 36, masks: Some(10) },
             _ => Registers { vectors: 16, side_by_side: 18, masks: None },
         }
     }
@@ -210,7 +214,7 @@ impl<'i> Order<'i> {
 /// Weaves the runs of instructions that begin at `begins` and end where the next one begins, the last at the
 /// end of `insts`; a run may need what those before it define, and reads no memory that they write. As many
 /// runs at a time as there are `registers` for; none where two take too many, or would take registers from
-/// constants that now have them.
+/// constants that now have them, unless there are [`MANY_RUNS`].
 pub(super) fn weave(
     insts: &mut Vec<Inst>,
     begins: &[usize],
@@ -225,7 +229,9 @@ pub(super) fn weave(
     let Some(order) = Order::new(&insts[first..]) else { return };
     let begins: Vec<usize> = begins.iter().map(|begin| begin - first).collect();
     let as_it_is: Vec<usize> = (0..order.insts.len()).collect();
-    let constants_have_registers = registers.hold_all(order.most_taken(&as_it_is, &need));
+    let constants_come_first = begins.len() < MANY_RUNS || registers.masks.is_none();
+    let constants_have_registers =
+        constants_come_first && registers.hold_all(order.most_taken(&as_it_is, &need));
     let fits = |group: &Vec<usize>| {
         let taken = order.most_taken(group, &need);
         let constants_keep_theirs = !constants_have_registers || registers.hold_all(taken);

@@ -93,6 +93,12 @@ const MAX_COPIES: i64 = 17;
 /// The most values of a loop's body, all copies counted, in which a short loop is woven.
 const MAX_WOVEN: i64 = 1024;
 
+/// The most values of a loop's body, all copies counted, that are written out where a loop has few vectors.
+const MAX_WHOLE: usize = 1024;
+/// The least vectors of a loop whose body is copied four times although it has many values: copies take memory for code
+/// that has to be read, which a loop of few iterations does not earn back.
+const MANY_VECTORS: usize = 64;
+
 /// The most registers for accumulators, those of all copies of a loop's body.
 const MAX_ACCUMULATORS: usize = 16;
 /// The most points that are written out inside of a loop over lanes.
@@ -364,11 +370,18 @@ impl<'m> Domain<'m> {
     fn unroll(&self, vector: Option<Dim>, across: bool, lanes: usize) -> usize {
         let Some(vector) = vector else { return 1 };
         let vectors = (self.size(vector) / lanes as i64).max(1) as usize;
+        let jumps = |node: &Node| matches!(node, Node::Load { at, .. } if !at.symbols.is_empty());
+        let (gathers, values) = (self.graph.nodes.iter().any(jumps), self.graph.nodes.len());
+        let is_whole = self.size(vector) % lanes as i64 == 0;
         let cycles = self.cycles();
+        let waits = cycles <= 50.0 || cycles < 3.0 * self.longest_chain();
         let accumulators: usize = self.graph.reductions.iter().map(|r| r.types.len()).sum();
         let wanted = match accumulators {
             0 if cycles <= 12.0 => 4,
-            0 if cycles <= 50.0 || cycles < 3.0 * self.longest_chain() => 2,
+            // What gathers waits for memory: without a loop.
+            0 if vectors <= 4 && is_whole && gathers && vectors * values <= MAX_WHOLE => 4,
+            0 if waits && vectors >= MANY_VECTORS => 4,
+            0 if waits => 2,
             0 => 1,
             // Columns side by side make for long runs in memory.
             n if !across && cycles <= 8.0 => MAX_ACCUMULATORS / n.min(MAX_ACCUMULATORS),
