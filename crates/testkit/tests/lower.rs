@@ -651,6 +651,30 @@ fn sums_over_rows_columns_and_all() {
     );
 }
 
+/// Of arrays so long that some rows are folded at a time, at all columns.
+#[test]
+fn long_columns() {
+    close(
+        "b = s8[4201,2003] parameter(0) z = f32[] parameter(1)
+         x = f32[4201,2003] convert(b)
+         s = f32[2003] reduce(x, z), dimensions={0}, to_apply=add
+         ROOT n = f32[2003] negate(s)",
+    );
+    exact(
+        "b = s8[2,2100,2003] parameter(0) t = pred[] constant(true) zero = s8[] constant(3)
+         zeros = s8[2,2100,2003] broadcast(zero), dimensions={}
+         c = pred[2,2100,2003] compare(b, zeros), direction=NE
+         ROOT s = pred[2,2003] reduce(c, t), dimensions={1}, to_apply=and",
+    );
+    // Whether each row counts depends on the row; the rows begin with padding.
+    exact(
+        "b = s8[3001,2800] parameter(0) z = s8[] constant(0) i = s32[] constant(0)
+         p = s8[3016,2800] pad(b, z), padding=14_1x0_0
+         x = s32[3016,2800] convert(p)
+         ROOT s = s32[2800] reduce(x, i), dimensions={0}, to_apply=adds",
+    );
+}
+
 #[test]
 fn sums_of_other_types() {
     exact(

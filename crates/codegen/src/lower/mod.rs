@@ -162,6 +162,10 @@ const MIN_PART_ITERATIONS: i64 = 16;
 /// The most parts of a fold whose elements are in lanes. (Of folds side by side in lanes, parts are
 /// at most [`MIN_UNITS`], unless they would be too long: their partial results take memory.)
 const MAX_PARTS: i64 = 1024;
+/// The fewest elements that are folded by rows: more than caches hold. From these, a piece of each row comes as fast.
+const MIN_ROWS_ELEMENTS: i64 = 1 << 23;
+/// The vectors of a row that are folded together by rows.
+const ROWS_VECTORS: usize = 4;
 /// The most elements that a unit folds, where the loop can be cut: about a millisecond's work,
 /// after which a run can be stopped.
 const MAX_UNIT_ELEMENTS: i64 = 1 << 22;
@@ -302,12 +306,15 @@ impl<'t> Lowering<'t> {
         }
         loop {
             domain.unfold();
-            let (nest, lanes) = self.arrange(&domain);
+            let (mut nest, lanes) = self.arrange(&domain);
             let Some(parts) = parts(&domain, &nest, lanes.count as i64) else {
                 let work = work(&domain);
                 self.stage(&domain, &nest, &work, lanes);
                 return Ok(());
             };
+            if parts.by_rows {
+                nest.unroll = nest.unroll.min(ROWS_VECTORS);
+            }
             let folding = self.partial(&domain, &nest, parts, lanes)?;
             let nest = Nest::new(&folding, lanes.count);
             if domain.is_finished_by_next_level() {
@@ -509,7 +516,26 @@ fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<FoldParts> {
     }
     let count = (size + chunk - 1) / chunk;
     let part = Dim::try_from(domain.graph.dim_bounds.len()).ok().filter(|&part| part < 64)?;
-    (count > 1).then_some(FoldParts { dim, part, count, chunk })
+    (count > 1).then_some(FoldParts {
+        dim,
+        part,
+        count,
+        chunk,
+        by_rows: by_rows(domain, nest, lanes),
+    })
+}
+
+/// Whether to fold some iterations of the folded loop at all points before the next ones. Columns side by side are
+/// folded in registers otherwise, which reads a piece of each row: of a long array, the hardware then reads too little
+/// ahead.
+fn by_rows(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> bool {
+    let [_] = nest.inner[..] else { return false };
+    let Some(vector) = nest.vector.filter(|_| !nest.across) else { return false };
+    let columns = domain.graph.dim_bounds[usize::from(vector)] + 1;
+    nest.near.is_empty()
+        && nest.woven.is_none()
+        && columns > lanes * nest.unroll as i64
+        && domain.kept_points().saturating_mul(domain.folded_points()) >= MIN_ROWS_ELEMENTS
 }
 
 impl From<Source> for Arg {

@@ -204,6 +204,12 @@ impl Emit<'_, '_> {
         addr
     }
 
+    /// Reads a value where another was written.
+    pub fn stored(&self, b: &mut Builder, place: Addr, ty: ElementType) -> Elem {
+        let mask = self.point.mask.filter(|_| place.lane_stride != 0);
+        elementwise::load(b, ty, place, mask)
+    }
+
     /// Writes a value.
     pub fn store(&mut self, b: &mut Builder, place: Addr, ty: ElementType, elem: Elem) {
         let mask = self.point.mask.filter(|_| place.lane_stride != 0);

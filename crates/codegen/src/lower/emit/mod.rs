@@ -93,8 +93,8 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     /// Declares a buffer.
-    pub fn declare(&mut self, b: &mut Builder, arg: Arg, write: bool) {
-        let buf = b.param((self.sizes)(arg), !write, write);
+    pub fn declare(&mut self, b: &mut Builder, arg: Arg, read: bool, write: bool) {
+        let buf = b.param((self.sizes)(arg), read, write);
         self.params.push((arg, buf));
     }
 

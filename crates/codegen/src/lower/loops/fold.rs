@@ -5,10 +5,11 @@ use std::iter::zip;
 use helio_ir::ops::{BinaryOp, Convert};
 use helio_ir::{ElementType, Native, Op, dispatch_type};
 
-use super::{Loops, Pass};
+use super::{Loops, Pass, Rows};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Builder, Cmp, IndexOp, MaskOp, Value};
-use crate::lower::affine::Dim;
+use crate::lower::Arg;
+use crate::lower::affine::{Affine, Dim};
 use crate::lower::emit::Point;
 use crate::lower::graph::{Node, Reduction};
 use crate::lower::reducer::Kind;
@@ -27,13 +28,17 @@ impl<'m> Loops<'_, 'm> {
     /// there in `Emit::reduced`.
     pub(super) fn pass(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) {
         let sets = if self.nest.across { self.nest.unroll } else { points.len() };
-        let start = self.start(b, pass, points);
-        let mut accumulators: Accumulators =
-            (0..sets).map(|set| start[if self.nest.across { 0 } else { set }].clone()).collect();
         let empty = self.domain.folded.iter().any(|&d| self.size(d) == 0);
-        if !empty {
-            accumulators = self.folded(b, pass, points, 0, accumulators);
-        }
+        let mut accumulators = match self.rows {
+            Some(Rows::Start) => self.start(b, pass, points),
+            Some(Rows::Fold { first, count }) => self.folded_rows(b, pass, points, first, count),
+            None => {
+                let start = self.start(b, pass, points);
+                let at = |set: usize| if self.nest.across { 0 } else { set };
+                let start = (0..sets).map(|set| start[at(set)].clone()).collect();
+                if empty { start } else { self.folded(b, pass, points, 0, start) }
+            }
+        };
         if self.nest.across {
             let all = accumulators.into_iter().reduce(|x, y| self.combine(b, pass, &x, &y));
             let all = all.unwrap_or_default();
@@ -147,9 +152,42 @@ impl<'m> Loops<'_, 'm> {
         }
     }
 
+    /// What `count` iterations of the folded loop, from the first one on, make of the accumulators that were left where
+    /// they go.
+    fn folded_rows(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        points: &[Point],
+        first: Value,
+        count: i64,
+    ) -> Accumulators {
+        let dim = usize::from(self.nest.inner[0]);
+        let work = self.work;
+        let mut accumulators: Accumulators = Vec::with_capacity(points.len());
+        for &point in points {
+            self.emit.go(point);
+            let read = |(reduction, leaf, at, to): &(usize, usize, Affine, Arg)| {
+                let ty = self.reduction(*reduction).accumulator(*leaf);
+                let place = self.emit.place(b, *to, at, ty);
+                self.emit.stored(b, place, ty)
+            };
+            accumulators.push(work.partial.iter().map(read).collect());
+        }
+        for row in 0..count {
+            let row = b.index(row);
+            self.emit.vars[dim] = Some(b.index_op(IndexOp::Add, first, row));
+            for (&point, set) in zip(points, &mut accumulators) {
+                self.emit.go(point);
+                *set = self.step(b, pass, set);
+            }
+        }
+        accumulators
+    }
+
     /// Where a folded loop begins and ends in a segment, and in the part that the kernel is at if
     /// the loop is cut into parts. From here on, the segment is the loop's in `Emit`.
-    fn bounds(&mut self, b: &mut Builder, dim: Dim, segment: Segment) -> (Value, Value) {
+    pub(super) fn bounds(&mut self, b: &mut Builder, dim: Dim, segment: Segment) -> (Value, Value) {
         let size = b.index(self.size(dim));
         let (lo, hi) = match self.work.parts {
             Some(parts) if parts.dim == dim => {

@@ -48,6 +48,18 @@ pub(super) struct FoldParts {
     pub count: i64,
     /// Iterations of a part; the last one may have fewer.
     pub chunk: i64,
+    /// Whether some iterations are folded at all points of the kept loops before the next ones are, the accumulators
+    /// being where they go meanwhile: memory is read in order then.
+    pub by_rows: bool,
+}
+
+/// What is done to the accumulators of all points in a kernel that folds [by rows](FoldParts::by_rows).
+#[derive(Clone, Copy, Debug)]
+enum Rows {
+    /// They are given their first values.
+    Start,
+    /// This many iterations of the folded loop, from the first one on, are folded into them.
+    Fold { first: Value, count: i64 },
 }
 
 /// What a kernel does.
@@ -68,6 +80,9 @@ const MAX_SCRATCH: i64 = 256 << 10;
 /// The numbers of a range that are enough to share among threads: as many outer loops as it takes
 /// are counted by the range.
 const ENOUGH: i64 = 1024;
+/// The iterations that are folded at a time [by rows](FoldParts::by_rows). Each reads another row of an array, and rows
+/// are read ahead by the hardware as long as they are few.
+const ROWS: i64 = 8;
 /// A number of a range that takes less than this, in processor cycles, is not worth sharing: loops in it are not counted by
 /// the range, which takes some cycles for each of its numbers to find the loops' variables.
 const LEAST_SHARED: f64 = 4096.0;
@@ -84,7 +99,7 @@ pub(super) fn kernel(
     let emit = Emit::new(&domain.graph, nest, lanes, sizes);
     let lanes = lanes.count;
     let segments = segments::of(domain, nest, work, lanes as i64);
-    let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit };
+    let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit, rows: None };
     kernel.declare(&mut b);
     kernel.keep(&mut b);
     let per_point = domain.cycles() * work.passes.len().max(1) as f64;
@@ -106,6 +121,8 @@ struct Loops<'g, 'm> {
     /// For each loop, the segments that are written one by one.
     segments: Vec<Vec<Segment>>,
     emit: Emit<'g, 'm>,
+    /// What is being written of a fold by rows.
+    rows: Option<Rows>,
 }
 
 /// What one number of a kernel's range stands for.
@@ -167,8 +184,10 @@ impl<'g, 'm> Loops<'g, 'm> {
                 written.push(to);
             }
         }
-        read.into_iter().for_each(|arg| self.emit.declare(b, arg, false));
-        written.into_iter().for_each(|arg| self.emit.declare(b, arg, true));
+        // Accumulators of rows are read again.
+        let reads_results = self.work.parts.is_some_and(|parts| parts.by_rows);
+        read.into_iter().for_each(|arg| self.emit.declare(b, arg, true, false));
+        written.into_iter().for_each(|arg| self.emit.declare(b, arg, reads_results, true));
     }
 
     /// Chooses the values to keep in scratch from one pass to the next.
@@ -352,18 +371,40 @@ impl<'g, 'm> Loops<'g, 'm> {
             }
             return;
         }
-        match self.nest.vector {
-            Some(vector) if !self.nest.across => {
-                let step = self.nest.step(self.lanes);
-                for segment in self.segments(vector) {
-                    self.emit.enter(vector, segment);
-                    let (lo, hi) = (b.index(segment.0), b.index(segment.1));
-                    let most = segment.1 - segment.0;
-                    self.columns(b, lo, hi, Length { most, whole: most % step == 0 });
-                }
-            }
+        match (self.nest.vector, self.work.parts) {
+            (Some(vector), Some(parts)) if parts.by_rows => self.by_rows(b, vector, parts.dim),
+            (Some(vector), _) if !self.nest.across => self.all_columns(b, vector),
             _ => self.passes(b, &[Point::default()]),
         }
+    }
+
+    /// The whole loop over lanes, which is a kept one.
+    fn all_columns(&mut self, b: &mut Builder, vector: Dim) {
+        let step = self.nest.step(self.lanes);
+        for segment in self.segments(vector) {
+            self.emit.enter(vector, segment);
+            let (lo, hi) = (b.index(segment.0), b.index(segment.1));
+            let most = segment.1 - segment.0;
+            self.columns(b, lo, hi, Length { most, whole: most % step == 0 });
+        }
+    }
+
+    /// The loop over lanes once for some iterations of the folded loop after the other.
+    fn by_rows(&mut self, b: &mut Builder, vector: Dim, folded: Dim) {
+        self.rows = Some(Rows::Start);
+        self.all_columns(b, vector);
+        for segment in self.segments(folded) {
+            let (lo, hi) = self.bounds(b, folded, segment);
+            let whole = self.whole(b, lo, hi, ROWS);
+            for (lo, hi, count) in [(lo, whole, ROWS), (whole, hi, 1)] {
+                b.for_loop(lo, hi, count, &[], |b, first, _| {
+                    self.rows = Some(Rows::Fold { first, count });
+                    self.all_columns(b, vector);
+                    Vec::new()
+                });
+            }
+        }
+        self.rows = None;
     }
 
     fn segments(&self, dim: Dim) -> Vec<Segment> {
