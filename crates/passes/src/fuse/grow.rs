@@ -212,6 +212,10 @@ const MIN_KEPT_OPERATIONS: usize = 1 << 16;
 const GATHER_COST: usize = 10;
 /// To gather fewer elements takes no longer than to begin another kernel.
 const MIN_GATHERED: usize = 256;
+/// The most reductions of a fusion that become results of it because they read the same arrays.
+const MAX_SIBLINGS: usize = 6;
+/// The bytes of an array that it is worth reading once for several reductions.
+const MIN_SHARED_BYTES: usize = 1 << 16;
 /// The most members of a fusion that other fusions compute, too.
 const MAX_COPIES: usize = 24;
 /// Rows of up to so many bytes are in a few registers, from which columns are permuted.
@@ -406,8 +410,18 @@ impl Groups {
         self.within[group.root.index()].push(number);
         let mut looked_at = 0;
         let (mut best, mut last, mut was_full) = (None, 1, false);
-        // What joins is before all that was looked at and stays, and so are its operands.
-        while let Some(id) = group.operands.nth_last(looked_at) {
+        loop {
+            // What joins is before all that was looked at and stays, and so are its operands.
+            let Some(id) = group.operands.nth_last(looked_at) else {
+                match self.sibling(computation, group, line) {
+                    Some((sibling, role)) => {
+                        self.take_sibling(computation, group, sibling, role);
+                        looked_at = 0;
+                        continue;
+                    }
+                    None => break,
+                }
+            };
             let Some(join) = self.join(computation, group, number, id, line) else {
                 looked_at += 1;
                 continue;
@@ -453,6 +467,124 @@ impl Groups {
         }
         let cut = best.filter(|_| was_full).map(|(_, members)| members);
         cut.filter(|&members| members < last)
+    }
+
+    /// A reduction over the loops of a group that reads one of the arrays that the group reads at each point: it can join as
+    /// another result, so that the array comes from memory once. Its role is that of the group's reduction that it is
+    /// like.
+    fn sibling(
+        &self,
+        computation: &Computation,
+        group: &Group,
+        line: &mut UnitOrder,
+    ) -> Option<(InstrId, Role)> {
+        group.space.folded.as_ref()?;
+        let reductions: Vec<InstrId> = group
+            .members
+            .iter()
+            .copied()
+            .filter(|id| self.classes[id.index()] == FusionClass::Reduce)
+            .collect();
+        let has_room = reductions.len() < MAX_SIBLINGS
+            && self.classes[group.root.index()] != FusionClass::Update
+            && group.reserved() < MAX_MEMBERS
+            && group.operands.len() + reductions.len() < MAX_ARRAYS
+            && group.most.is_none();
+        if !has_room {
+            return None;
+        }
+        let mut read: SmallVec<[InstrId; 8]> = SmallVec::new();
+        for &id in &group.operands {
+            let Some(shape) = array(computation, id) else { continue };
+            let is_long = shape.size_bytes() >= MIN_SHARED_BYTES;
+            if is_long
+                && group.space.level(&group.role_of(computation, id), shape.dims()) == Level::Full
+            {
+                read.push(id);
+            }
+        }
+        let mut left = MAX_LOOKED_AT;
+        while let Some(id) = read.pop() {
+            for &user in &self.users[id.index()] {
+                let is_free = self.owner[user.index()].is_none()
+                    && self.within[user.index()].is_empty()
+                    && user < group.root;
+                if left == 0 || !is_free {
+                    continue;
+                }
+                left -= 1;
+                match self.classes[user.index()] {
+                    FusionClass::Reduce => {
+                        let like = |&of: &InstrId| is_alike(computation, of, user);
+                        let Some(like) = reductions.iter().copied().find(like) else { continue };
+                        let role = group.notes.get(&like).and_then(|note| note.role.clone());
+                        if let Some(role) = role
+                            && self.is_wanted(user)
+                            && !self.comes_back(computation, user, group.root)
+                            && line.is_before(user, group.root)
+                            && line.make_way(self, group, user)
+                        {
+                            return Some((user, role));
+                        }
+                    }
+                    // What it reduces is computed from the array, at each point.
+                    FusionClass::Cheap | FusionClass::Costly => {
+                        let points = array(computation, user).map(|shape| shape.element_count());
+                        if points == Some(group.space.points()) {
+                            read.push(user);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether what a reduction gives is used, before an instruction, together with more elements than it has: it
+    /// may be best computed there.
+    fn comes_back(&self, computation: &Computation, reduction: InstrId, root: InstrId) -> bool {
+        let elements = |id| array(computation, id).map_or(usize::MAX, ArrayShape::element_count);
+        let few = elements(reduction);
+        let mut left = MAX_LOOKED_AT;
+        let mut pending = vec![reduction];
+        while let Some(id) = pending.pop() {
+            for &user in &self.users[id.index()] {
+                if user > root || self.owner[user.index()].is_some() {
+                    continue;
+                }
+                if left == 0 || elements(user) > few {
+                    return true;
+                }
+                left -= 1;
+                pending.push(user);
+            }
+        }
+        false
+    }
+
+    /// Makes a reduction that is no operand another result of the group that is grown.
+    fn take_sibling(
+        &mut self,
+        computation: &Computation,
+        group: &mut Group,
+        id: InstrId,
+        role: Role,
+    ) {
+        let number = self.groups.len();
+        group.members.insert(id);
+        group.owned.insert(id);
+        self.within[id.index()].push(number);
+        self.owner[id.index()] = Some(number);
+        let note = Note { role: Some(role), paths: AccessPaths::of_root(), ..Note::default() };
+        group.notes.insert(id, note);
+        group.add_uses(computation, id);
+        for &operand in &computation.instr(id).operands {
+            if !group.members.contains(operand) {
+                let is_new = group.operands.insert(operand);
+                group.spread += usize::from(is_new && self.spread[operand.index()]);
+            }
+        }
     }
 
     /// Whether an operand of a group becomes an array if it does not join it.
@@ -653,6 +785,17 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether two reductions fold the same dimensions of arrays of the same sizes.
+fn is_alike(computation: &Computation, a: InstrId, b: InstrId) -> bool {
+    let [x, y] = [a, b].map(|id| computation.instr(id));
+    let (Op::Reduce(of), Op::Reduce(other)) = (&x.op, &y.op) else { return false };
+    let [from, to] = [x, y].map(|instr| array(computation, instr.operands[0]));
+    x.shape.as_array().is_some()
+        && y.shape.as_array().is_some()
+        && of.dimensions == other.dimensions
+        && from.zip(to).is_some_and(|(from, to)| from.dims() == to.dims())
 }
 
 /// How an instruction joins a group.

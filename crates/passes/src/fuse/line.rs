@@ -62,6 +62,11 @@ impl UnitOrder {
         }
     }
 
+    /// Whether an instruction that belongs to no fusion stands before another: it depends on nothing that the other gives.
+    pub fn is_before(&self, id: InstrId, other: InstrId) -> bool {
+        self.places[id.index()] < self.places[other.index()]
+    }
+
     /// Puts what depends on an instruction behind a group, which can make its value for others then,
     /// too. False, and nothing is moved, if some of it leads into the group.
     pub fn make_way(&mut self, groups: &Groups, group: &Group, from: InstrId) -> bool {

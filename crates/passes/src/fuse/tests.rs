@@ -220,6 +220,51 @@ fn reductions_over_other_dimensions_stay_apart() {
 }
 
 #[test]
+fn reductions_of_one_array_are_one_fusion() {
+    let sums = |from: &str, dims: &str, out: &str, result: &str| {
+        format!(
+            "x = f32[{from}] parameter(0) z = f32[] constant(0)
+             s = f32[{out}] reduce(x, z), dimensions={{{dims}}}, to_apply=add
+             q = f32[{from}] multiply(x, x)
+             t = f32[{out}] reduce(q, z), dimensions={{{dims}}}, to_apply=add
+             {result}"
+        )
+    };
+    let both = "ROOT r = (f32[64], f32[64]) tuple(s, t)";
+    let together =
+        "[constant reduce multiply reduce tuple] get-tuple-element get-tuple-element tuple";
+    outlines(&sums("1024,64", "0", "64", both), together);
+    outlines(&sums("64,1024", "1", "64", both), together);
+    // What is short is read from a near cache as fast.
+    let apart = "[constant reduce] [constant multiply reduce] tuple";
+    outlines(&sums("32,64", "0", "64", both), apart);
+    // One needs the other, by what is no part of a fusion.
+    outlines(
+        &sums(
+            "1024,64",
+            "0",
+            "64",
+            "w = f32[64,64] parameter(1)
+             p = f32[64] dot(t, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+             b = f32[1024,64] broadcast(p), dimensions={1} d = f32[1024,64] subtract(x, b)
+             u = f32[64] reduce(d, z), dimensions={0}, to_apply=max
+             ROOT r = (f32[64], f32[64]) tuple(s, u)",
+        ),
+        "[constant multiply reduce] dot [constant reduce broadcast subtract reduce tuple] \
+         get-tuple-element get-tuple-element tuple",
+    );
+    // The sum is of use where the array is read again.
+    outlines(
+        "x = f32[1024,64] parameter(0) z = f32[] constant(0)
+         s = f32[1024] reduce(x, z), dimensions={1}, to_apply=add
+         b = f32[1024,64] broadcast(s), dimensions={0} d = f32[1024,64] divide(x, b)
+         m = f32[1024] reduce(x, z), dimensions={1}, to_apply=max
+         ROOT r = (f32[1024,64], f32[1024]) tuple(d, m)",
+        "[constant reduce broadcast divide] [constant reduce] tuple",
+    );
+}
+
+#[test]
 fn what_follows_a_reduction_joins_it() {
     outlines(
         "x = f32[10,100] parameter(0) z = f32[] constant(0) q = f32[10,100] multiply(x, x)
