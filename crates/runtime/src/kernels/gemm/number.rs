@@ -147,7 +147,7 @@ macro_rules! words {
     )* };
 }
 words!(tuned true: f32 f64 i32 i64 u32);
-words!(tuned false: Bf16 F16);
+words!(tuned false: i8 u8 Bf16 F16);
 
 /// Sums that are elements of results as they are.
 macro_rules! sums {

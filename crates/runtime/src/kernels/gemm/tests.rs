@@ -335,6 +335,42 @@ fn rhs_larger_than_the_caches() {
 }
 
 #[test]
+fn few_rows_and_columns_of_the_largest_bytes() {
+    // Along the steps and by rows of the matrix, with last vectors that are not whole.
+    let (batch, steps) = (2, 70);
+    for (rows, cols) in [(3, 37), (37, 3), (1, 16), (4, 33)] {
+        for [col, step] in [[1, cols], [steps, 1]] {
+            let row = [dim(rows, [steps, 0, cols])];
+            let dims = [
+                &[dim(batch, [rows * steps, steps * cols, rows * cols])][..],
+                &row,
+                &[dim(cols, [0, col, 1])],
+                &[dim(steps, [1, step, 0])],
+            ];
+            for (number, extremes) in [(ProductType::S8, [-128, 127]), (ProductType::U8, [255, 0])]
+            {
+                let values = |count: usize, seed: usize| -> Vec<i32> {
+                    (0..count).map(|i| extremes[(i * i + seed) % 7 % 2]).collect()
+                };
+                let (lhs, rhs) = (values(batch * rows * steps, 0), values(batch * steps * cols, 1));
+                let mut want = vec![0; batch * rows * cols];
+                expected(dims, &lhs, &rhs, &mut want);
+                let product = Contraction::new(dims[0], dims[1], dims[2], dims[3]);
+                let types = Types { lhs: number, rhs: number, out: ProductType::S32 };
+                let [lhs, rhs] = [&lhs, &rhs].map(|values| encode(values, number));
+                for isa in Isa::all() {
+                    let mut out = encode(&vec![77; want.len()], ProductType::S32);
+                    let operands = [&*lhs, &*rhs];
+                    product.compute_on(isa, types, operands, &mut out, None, Threads::single());
+                    let sums: &[i32] = cast(&out);
+                    assert!(*sums == want, "{number:?} on {isa:?}, {rows} by {cols}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn batches_of_small_products() {
     for i in 1..=20 {
         check_sizes(2 + i % 3, i, 1 + i % 7, 21 - i);

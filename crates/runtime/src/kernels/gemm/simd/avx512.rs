@@ -216,7 +216,7 @@ macro_rules! splat_words {
         }
     )* };
 }
-splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32, Bf16 => Bf16, F16 => F16);
+splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32, i8 => i8, u8 => u8, Bf16 => Bf16, F16 => F16);
 
 simd!(
     /// `f32`.
@@ -282,6 +282,26 @@ simd!(
     load_f16, load_masked_f16, splat_f16, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
     totals_ps
+);
+simd!(
+    /// `i8` that become words when they are loaded: for operands that are read once. Sums wrap.
+    Avx512WideI8 if is_x86_feature_detected!("avx512vnni"),
+    "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
+    tiles [1 2 4], whole [4], single [], halves [], in place true, loops true,
+    i8 => i32, 16, __m512i => __m512i, __mmask16,
+    load_i8, load_masked_i8, splat_i8, mul_add_i16,
+    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
+    totals_epi32
+);
+simd!(
+    /// `u8` that become words when they are loaded: for operands that are read once. Sums wrap.
+    Avx512WideU8 if is_x86_feature_detected!("avx512vnni"),
+    "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
+    tiles [1 2 4], whole [4], single [], halves [], in place true, loops true,
+    u8 => i32, 16, __m512i => __m512i, __mmask16,
+    load_u8, load_masked_u8, splat_u8, mul_add_i16,
+    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
+    totals_epi32
 );
 simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
@@ -392,7 +412,6 @@ macro_rules! totals {
 }
 totals! {
     totals_pd _mm512_reduce_add_pd __m512d => f64;
-    totals_epi32 _mm512_reduce_add_epi32 __m512i => i32;
     totals_epi64 _mm512_reduce_add_epi64 __m512i => i64;
 }
 
@@ -411,6 +430,21 @@ fn totals_ps([a, b, c, d]: [__m512; 4]) -> [f32; 4] {
     let mut totals = [0.0; 4];
     // SAFETY: there is room for four.
     unsafe { _mm_storeu_ps(totals.as_mut_ptr(), total) };
+    totals
+}
+
+/// Likewise, of integers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn totals_epi32([a, b, c, d]: [__m512i; 4]) -> [i32; 4] {
+    let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    let all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+    let halves = _mm256_add_epi32(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64::<1>(all));
+    let (low, high) = (_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves));
+    let mut totals = [0; 4];
+    // SAFETY: there is room for four.
+    unsafe { _mm_storeu_si128(totals.as_mut_ptr().cast(), _mm_add_epi32(low, high)) };
     totals
 }
 
@@ -496,6 +530,50 @@ wide!(F16, load_f16, load_masked_f16, splat_f16, _mm512_cvtph_ps);
 #[target_feature(enable = "avx512f")]
 fn widen_bf16(numbers: __m256i) -> __m512 {
     _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(numbers)))
+}
+
+/// Functions that make words of bytes: numbers of 16 bits in lower halves, and zeros in upper ones.
+macro_rules! wide_bytes {
+    ($number:ty, $load:ident, $load_masked:ident, $splat:ident, $widen:ident) => {
+        /// # Safety
+        /// The features are there, and 16 numbers may be read.
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn $load(from: *const __m128i) -> __m512i {
+            // SAFETY: the caller's promise.
+            $widen(unsafe { _mm_loadu_si128(from) })
+        }
+
+        /// # Safety
+        /// The features are there, and the numbers of these lanes may be read.
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn $load_masked(mask: __mmask16, from: *const i8) -> __m512i {
+            // SAFETY: the caller's promise; lanes outside the mask are not accessed.
+            $widen(unsafe { _mm_maskz_loadu_epi8(mask, from) })
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn $splat(number: $number) -> __m512i {
+            _mm512_set1_epi32(i32::from(i16::from(number).cast_unsigned()))
+        }
+    };
+}
+wide_bytes!(i8, load_i8, load_masked_i8, splat_i8, widen_i8);
+wide_bytes!(u8, load_u8, load_masked_u8, splat_u8, _mm512_cvtepu8_epi32);
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn widen_i8(numbers: __m128i) -> __m512i {
+    _mm512_cvtepu16_epi32(_mm256_cvtepi8_epi16(numbers))
+}
+
+/// Of words with numbers of 16 bits in lower halves, and zeros in upper ones.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn mul_add_i16(a: __m512i, b: __m512i, sum: __m512i) -> __m512i {
+    _mm512_dpwssd_epi32(sum, a, b)
 }
 
 #[inline]

@@ -11,7 +11,7 @@ pub(super) use avx2::{Avx2F32, Avx2F64, Avx2I32, Avx2I64, Avx2Pairs};
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx512::{
     Avx512Bf16, Avx512F32, Avx512F64, Avx512I32, Avx512I64, Avx512Vnni, Avx512WideBf16,
-    Avx512WideF16,
+    Avx512WideF16, Avx512WideI8, Avx512WideU8,
 };
 pub(super) use portable::{MulAdd, Portable};
 
