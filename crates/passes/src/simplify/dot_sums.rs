@@ -194,6 +194,12 @@ fn as_products(
 /// The most multiplications of a product of complex numbers that is sums by itself: a call of its kernel takes longer.
 const MAX_COMPLEX_PRODUCTS: usize = 1 << 12;
 
+/// The most bits of all results of a product of real numbers that is sums down both operands, ...
+const MAX_DOWN_BOTH_BITS: usize = 320;
+/// ... if these have more products to add. (A kernel for a few rows takes 10.5 µs for 10,000 products and up to a vector of
+/// columns; sums of f64 19 for 3×3 results and 45 for 4×4. For 40 products its call takes longer.)
+const SHORT_SUM: usize = 128;
+
 /// dot(x, y) → reduce(multiply(x, y)), both repeated for the other's dimensions, if these are a few rows and columns and
 /// products to add are many, in the same order in both operands: tiles of a product's kernels would be mostly empty; and
 /// of complex numbers if there is little to multiply.
@@ -213,9 +219,9 @@ fn as_sums(
     let (rows, cols): (usize, usize) = (count(&x, &lhs_free), count(&y, &rhs_free));
     let added: usize = count(&x, &dims.lhs_contracting);
     let are_few = rows * cols > 1 && rows.max(cols) <= MAX_SIDE && added >= MIN_ADDED;
-    let products = rows.checked_mul(cols).and_then(|results| results.checked_mul(added));
+    let results = rows.saturating_mul(cols);
     let is_small =
-        ty.is_complex() && (1..=MAX_COMPLEX_PRODUCTS).contains(&products.unwrap_or(usize::MAX));
+        ty.is_complex() && (1..=MAX_COMPLEX_PRODUCTS).contains(&results.saturating_mul(added));
     if !are_few && !is_small || op.algorithm.is_some() || !dims.lhs_batch.is_empty() {
         return Ok(None);
     }
@@ -233,13 +239,18 @@ fn as_sums(
     // What is transposed anyway takes the other's order.
     let is_transposed = |id: InstrId| matches!(cx.draft.op(id), Op::Transpose(_));
     let at = if is_transposed(lhs) { at_of_rhs } else { at_of_lhs };
-    let have_kernels = at == 0 && !ty.is_complex();
-    if have_kernels {
+    let steps = dims.lhs_contracting.len();
+    let is_down_both = at == steps && at_of_rhs == steps;
+    let pays = match ty.is_complex() {
+        true => true,
+        false if is_down_both => results * ty.bits() <= MAX_DOWN_BOTH_BITS || added <= SHORT_SUM,
+        false => at > 0,
+    };
+    if !pays {
         return Ok(None);
     }
     let rows = (0..lhs_free.len()).map(Loop::Row);
     let columns = (0..rhs_free.len()).map(Loop::Column);
-    let steps = dims.lhs_contracting.len();
     let between = is_small && at_of_lhs == 0 && at_of_rhs == steps;
     let order: Vec<Loop> = match between {
         true => rows.chain((0..steps).map(Loop::Step)).chain(columns).collect(),

@@ -196,6 +196,7 @@ impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
         let Block { start, items, steps, stride, pitch, padding } = *block;
         match items {
             _ if steps == 0 => {}
+            Items::Row(1) if pitch == 1 && stride > 1 => copy_item(&self[start..], block, to),
             Items::Row(count) if T::TUNED => isa.run(
                 #[inline(always)]
                 || copy_rows(&self[start..], count, block, to),
@@ -223,6 +224,14 @@ impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
             }
         }
     }
+}
+
+/// Copies a single item. (Of rows of one element, the compiler would call what copies any number of bytes.)
+#[inline(never)]
+fn copy_item<W, T: Element<W>>(data: &[T], block: &Block<'_>, to: &mut [W]) {
+    let Block { steps, stride, .. } = *block;
+    let from = data[..(steps - 1) * stride + 1].iter().step_by(stride);
+    to[..steps].iter_mut().zip(from).for_each(|(word, element)| *word = element.word());
 }
 
 /// Copies items that lie side by side.
