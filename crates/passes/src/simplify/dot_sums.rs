@@ -193,6 +193,15 @@ fn as_products(
 
 /// The most multiplications of a product of complex numbers that is sums by itself: a call of its kernel takes longer.
 const MAX_COMPLEX_PRODUCTS: usize = 1 << 12;
+/// The most results of a product of complex numbers that is sums, if these go down both operands, ...
+const MAX_DOWN_BOTH: usize = 1 << 10;
+/// ... down the left one only, ...
+const MAX_DOWN_LEFT: usize = 1 << 6;
+/// ... or along its rows, ...
+const MAX_ALONG_ROWS: usize = 1 << 8;
+/// ... and the most of these rows. (Kernels would pack both operands number by number. 2000 numbers for each of 8×8
+/// results take, in this order, 91, 106 and 32 or 48 µs, written out 16, 61 and 16 or 13.)
+const MAX_ROWS_ALONG: usize = 16;
 
 /// The most bits of all results of a product of real numbers that is sums down both operands, ...
 const MAX_DOWN_BOTH_BITS: usize = 320;
@@ -202,7 +211,7 @@ const SHORT_SUM: usize = 128;
 
 /// dot(x, y) → reduce(multiply(x, y)), both repeated for the other's dimensions, if these are a few rows and columns and
 /// products to add are many, in the same order in both operands: tiles of a product's kernels would be mostly empty; and
-/// of complex numbers if there is little to multiply.
+/// of complex numbers if there is little to multiply, or there are more rows and columns, but not many.
 /// (Real numbers to be added that lie side by side have kernels of their own.)
 fn as_sums(
     cx: &mut Simplifier<'_, '_>,
@@ -222,7 +231,8 @@ fn as_sums(
     let results = rows.saturating_mul(cols);
     let is_small =
         ty.is_complex() && (1..=MAX_COMPLEX_PRODUCTS).contains(&results.saturating_mul(added));
-    if !are_few && !is_small || op.algorithm.is_some() || !dims.lhs_batch.is_empty() {
+    let may_pay = are_few || ty.is_complex() && results > 1 && results <= MAX_DOWN_BOTH;
+    if !may_pay && !is_small || op.algorithm.is_some() || !dims.lhs_batch.is_empty() {
         return Ok(None);
     }
     // How many dimensions stand before the free ones, if these stand together.
@@ -239,10 +249,16 @@ fn as_sums(
     // What is transposed anyway takes the other's order.
     let is_transposed = |id: InstrId| matches!(cx.draft.op(id), Op::Transpose(_));
     let at = if is_transposed(lhs) { at_of_rhs } else { at_of_lhs };
+    let most = match (at > 0, at_of_rhs > 0) {
+        (true, true) => MAX_DOWN_BOTH,
+        (true, false) => MAX_DOWN_LEFT,
+        (false, _) if rows <= MAX_ROWS_ALONG => MAX_ALONG_ROWS,
+        (false, _) => 0,
+    };
     let steps = dims.lhs_contracting.len();
     let is_down_both = at == steps && at_of_rhs == steps;
     let pays = match ty.is_complex() {
-        true => true,
+        true => are_few || is_small || added >= MIN_ADDED && results <= most,
         false if is_down_both => results * ty.bits() <= MAX_DOWN_BOTH_BITS || added <= SHORT_SUM,
         false => at > 0,
     };
