@@ -675,6 +675,47 @@ fn long_columns() {
     );
 }
 
+/// Of each two rows of two arrays: iterations of the loop over the first array's rows are folded together.
+#[test]
+fn folds_of_pairs_of_rows() {
+    for (rows, others, length) in [(8, 16, 5), (13, 70, 9), (67, 33, 4), (1, 40, 12), (9, 300, 1)] {
+        let pairs = format!(
+            "x = f32[{rows},{length}] parameter(0) y = f32[{others},{length}] parameter(1)
+             z = f32[] constant(0)
+             xs = f32[{rows},{others},{length}] broadcast(x), dimensions={{0,2}}
+             ys = f32[{rows},{others},{length}] broadcast(y), dimensions={{1,2}}
+             d = f32[{rows},{others},{length}] subtract(xs, ys)
+             q = f32[{rows},{others},{length}] multiply(d, d)"
+        );
+        close(&format!(
+            "{pairs} ROOT s = f32[{rows},{others}] reduce(q, z), dimensions={{2}}, to_apply=add"
+        ));
+        // Functions of what is folded, and of which row it is.
+        close(&format!(
+            "{pairs} s = f32[{rows},{others}] reduce(q, z), dimensions={{2}}, to_apply=add
+             i = s32[{rows},{others}] iota(), iota_dimension=0
+             f = f32[{rows},{others}] convert(i)
+             n = f32[{rows},{others}] multiply(s, f)
+             ROOT e = f32[{rows},{others}] sqrt(n)"
+        ));
+    }
+    // Batches of them; of each, several iterations of the last outer loop.
+    exact(
+        "x = s32[3,11,6] parameter(0) y = s32[3,35,6] parameter(1) z = s32[] constant(7)
+         xs = s32[3,11,35,6] broadcast(x), dimensions={0,1,3}
+         ys = s32[3,11,35,6] broadcast(y), dimensions={0,2,3}
+         m = s32[3,11,35,6] multiply(xs, ys)
+         ROOT s = s32[3,11,35] reduce(m, z), dimensions={3}, to_apply=adds",
+    );
+    close(
+        "x = f64[10,6] parameter(0) y = f64[37,6] parameter(1) z = f64[] constant(0)
+         xs = f64[10,37,6] broadcast(x), dimensions={0,2}
+         ys = f64[10,37,6] broadcast(y), dimensions={1,2}
+         d = f64[10,37,6] subtract(xs, ys) a = f64[10,37,6] abs(d)
+         ROOT s = f64[10,37] reduce(a, z), dimensions={2}, to_apply=addd",
+    );
+}
+
 #[test]
 fn sums_of_other_types() {
     exact(

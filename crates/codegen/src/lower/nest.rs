@@ -347,6 +347,14 @@ impl<'m> Domain<'m> {
         self.graph.nodes.iter().map(cycles).sum::<f64>() + self.cycles_besides()
     }
 
+    /// The same of what is folded alone: not of what comes before the folded loops, or is made of their results.
+    pub fn folded_cycles(&self) -> f64 {
+        let folded = self.graph.folded().dims;
+        let is_folded = |&id: &NodeId| self.graph.info(id).dims & folded != 0;
+        let nodes = self.graph.ids().filter(is_folded).map(|id| cycles(self.graph.node(id)));
+        nodes.sum::<f64>() + self.cycles_besides()
+    }
+
     /// The cycles, per vector of points, of folding and of handing results to stores.
     fn cycles_besides(&self) -> f64 {
         let fold = |r: &Reduction<'_>| r.reducer.body.len().max(1) as f64;

@@ -29,6 +29,8 @@ pub(super) struct Point {
     pub mask: Option<Value>,
     /// Which of the copies of the loop's body it is in, from 0.
     pub copy: usize,
+    /// The variable of the last outer loop, if several of its iterations are handled together.
+    pub outer: Option<Value>,
 }
 
 /// Writes values at points of loops.
@@ -38,7 +40,9 @@ pub(super) struct Emit<'g, 'm> {
     vector: Option<Dim>,
     /// The short loop within it that runs over lanes, too.
     woven: Option<Woven>,
-    /// Both, as bits.
+    /// The last outer loop.
+    outer: Option<Dim>,
+    /// The loops over lanes, as bits.
     lane_loops: u64,
     lanes: i64,
     /// The lanes of indices in vectors; see [`Lanes::index`].
@@ -69,13 +73,15 @@ impl<'g, 'm> Emit<'g, 'm> {
         graph: &'g Graph<'m>,
         nest: &Nest,
         lanes: Lanes,
+        abreast: usize,
         sizes: &'g dyn Fn(Arg) -> usize,
     ) -> Self {
-        let copies = if nest.across { 1 } else { nest.unroll };
+        let copies = if nest.across { 1 } else { nest.unroll * abreast };
         Emit {
             graph,
             vector: nest.vector,
             woven: nest.woven,
+            outer: nest.outer.last().copied(),
             lane_loops: nest.lane_loops(),
             lanes: lanes.count as i64,
             index_lane: lanes.index,
@@ -116,6 +122,9 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// Goes to another point.
     pub fn go(&mut self, point: Point) {
+        if let (Some(dim), Some(var)) = (self.outer, point.outer) {
+            self.vars[usize::from(dim)] = Some(var);
+        }
         self.point = point;
         self.values.clear();
     }

@@ -226,7 +226,7 @@ impl<'m> Loops<'_, 'm> {
                 for (copy, set) in sets.iter_mut().enumerate() {
                     begins.push(b.position());
                     let offset = copy as i64 * self.lanes;
-                    self.emit.go(Point { offset, mask: None, copy: 0 });
+                    self.emit.go(Point { offset, ..Point::default() });
                     *set = self.step(b, pass, set);
                 }
                 b.weave(&begins);
@@ -245,7 +245,7 @@ impl<'m> Loops<'_, 'm> {
             let rest = carry(b, from, hi, self.lanes, first, |b, var, mut sets| {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let mask = b.mask_below(var, hi);
-                self.emit.go(Point { offset: 0, mask: Some(mask), copy: 0 });
+                self.emit.go(Point { mask: Some(mask), ..Point::default() });
                 let next = self.step(b, pass, &sets[0]);
                 let chosen = |(new, &old)| elementwise::select(b, mask, new, old);
                 sets[0] = zip(next, &sets[0]).map(chosen).collect();
@@ -278,7 +278,7 @@ impl<'m> Loops<'_, 'm> {
                 let (at, end) = (b.index(from + offset), b.index(end));
                 b.mask_below(at, end)
             });
-            self.emit.go(Point { offset, mask, copy: 0 });
+            self.emit.go(Point { offset, mask, ..Point::default() });
             let next = self.step(b, pass, set);
             *set = match mask {
                 None => next,

@@ -96,20 +96,85 @@ pub(super) fn kernel(
     sizes: &dyn Fn(Arg) -> usize,
 ) -> Stage {
     let mut b = Builder::of(lanes.count, lanes.vector_bytes);
-    let emit = Emit::new(&domain.graph, nest, lanes, sizes);
+    let segments = segments::of(domain, nest, work, lanes.count as i64);
+    let (unroll, abreast) = abreast(domain, nest, work, &segments, lanes.vector_bytes);
+    let nest = &Nest { unroll, ..nest.clone() };
+    let emit = Emit::new(&domain.graph, nest, lanes, abreast, sizes);
     let lanes = lanes.count;
-    let segments = segments::of(domain, nest, work, lanes as i64);
-    let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit, rows: None };
+    let mut kernel = Loops {
+        domain,
+        nest,
+        work,
+        lanes: lanes as i64,
+        segments,
+        emit,
+        rows: None,
+        abreast: abreast as i64,
+        beside: Vec::new(),
+    };
     kernel.declare(&mut b);
     kernel.keep(&mut b);
     let per_point = domain.cycles() * work.passes.len().max(1) as f64;
     let all = domain.kept.iter().chain(&domain.folded);
     let all: f64 = all.map(|&d| kernel.size(d) as f64).product();
     let Unit { points, counted } = kernel.range(&mut b, all * per_point / lanes as f64);
-    let run = kernel.run(&counted);
+    let run = if abreast == 1 { kernel.run(&counted) } else { None };
     let args = kernel.emit.args();
     let cost = (points * per_point / lanes as f64).ceil() as u64;
     Stage { kernel: Vouched::new(b.finish()), args, cost: cost.max(1), run }
+}
+
+/// The most vectors of accumulators for iterations of two loops at a time: half of the registers.
+const MAX_ABREAST: usize = 16;
+/// The most vectors of one iteration then.
+const ABREAST_VECTORS: usize = 4;
+/// The most processor cycles for a vector of points that is folded of which reading it is a good part.
+const ABREAST_CYCLES: f64 = 12.0;
+/// The fewest iterations of an outer loop of which several are handled together.
+const MIN_ABREAST: i64 = 8;
+
+/// How many vectors of the loop over lanes, and how many iterations of the last outer loop, are handled together: where
+/// something is folded that is read anew in each iteration of the outer loop, as the second array of what is computed of
+/// each two rows, several take it while it is in a register.
+fn abreast(
+    domain: &Domain<'_>,
+    nest: &Nest,
+    work: &Work,
+    segments: &[Vec<Segment>],
+    vector_bytes: usize,
+) -> (usize, usize) {
+    let alone = (nest.unroll, 1);
+    let (Some(&outer), Some(vector), [pass]) = (nest.outer.last(), nest.vector, &work.passes[..])
+    else {
+        return alone;
+    };
+    let is_plain = !nest.across && nest.woven.is_none() && nest.near.is_empty();
+    let folds = !pass.reductions.is_empty() && pass.stores.is_empty() && work.parts.is_none();
+    let is_whole = segments[usize::from(outer)].len() == 1;
+    let is_long = domain.graph.dim_bounds[usize::from(outer)] + 1 >= MIN_ABREAST;
+    let is_read_again = domain.graph.nodes.iter().any(|node| match node {
+        Node::Load { at, .. } => {
+            let moves = |dim: Dim| at.factor(dim) != 0;
+            at.symbols.is_empty()
+                && moves(vector)
+                && nest.inner.iter().any(|&dim| moves(dim))
+                && !moves(outer)
+        }
+        _ => false,
+    });
+    let takes_long = domain.folded_cycles() > ABREAST_CYCLES;
+    if !is_plain || !folds || !is_whole || !is_long || !is_read_again || takes_long {
+        return alone;
+    }
+    let leaves = |&i: &usize| domain.graph.reductions[i].types.len();
+    let accumulators: usize = pass.reductions.iter().map(leaves).sum();
+    let most = if vector_bytes >= 64 { MAX_ABREAST } else { MAX_ABREAST / 2 };
+    let unroll = nest.unroll.min(ABREAST_VECTORS);
+    match (most / (accumulators.max(1) * unroll)).min(4) {
+        0 | 1 => alone,
+        3 => (unroll, 2),
+        several => (unroll, several),
+    }
 }
 
 /// The loops of a kernel that is being written.
@@ -123,6 +188,10 @@ struct Loops<'g, 'm> {
     emit: Emit<'g, 'm>,
     /// What is being written of a fold by rows.
     rows: Option<Rows>,
+    /// How many iterations of the last outer loop are handled together.
+    abreast: i64,
+    /// The variables of those that are being written, if they are several.
+    beside: Vec<Value>,
 }
 
 /// What one number of a kernel's range stands for.
@@ -205,7 +274,8 @@ impl<'g, 'm> Loops<'g, 'm> {
             elements = elements.saturating_mul(self.size(dim));
         }
         if !self.nest.across {
-            elements = elements.saturating_mul(self.lanes * self.nest.unroll as i64);
+            let copies = self.nest.unroll as i64 * self.abreast;
+            elements = elements.saturating_mul(self.lanes * copies);
         }
         self.emit.kept_at = at;
         let mut before = vec![false; graph.nodes.len()];
@@ -271,7 +341,7 @@ impl<'g, 'm> Loops<'g, 'm> {
             && count < ENOUGH
             && (count == 1 || cycles >= LEAST_SHARED)
         {
-            let size = self.size(self.nest.outer[shared]);
+            let size = self.steps(self.nest.outer[shared]);
             count *= size;
             cycles /= size as f64;
             shared += 1;
@@ -281,7 +351,7 @@ impl<'g, 'm> Loops<'g, 'm> {
         b.for_loop(begin, end, 1, &[], |b, unit, _| {
             let mut rest = unit;
             let mut counted: Vec<(Dim, i64)> =
-                self.nest.outer[..shared].iter().map(|&d| (d, self.size(d))).collect();
+                self.nest.outer[..shared].iter().map(|&d| (d, self.steps(d))).collect();
             counted.extend(parts.map(|parts| (parts.part, parts.count)));
             for (i, &(dim, size)) in counted.iter().enumerate().rev() {
                 if i == 0 {
@@ -295,14 +365,76 @@ impl<'g, 'm> Loops<'g, 'm> {
                 self.emit.vars[usize::from(dim)] = Some(index);
                 rest = quotient;
             }
-            self.shared(b, shared, 0);
+            match self.nest.outer.last() {
+                Some(&last) if self.abreast > 1 && shared == self.nest.outer.len() => {
+                    let step = self.emit.vars[usize::from(last)].expect("the loop is open");
+                    let (by, size) = (b.index(self.abreast), b.index(self.size(last)));
+                    let lo = b.index_op(IndexOp::Mul, step, by);
+                    let end = b.index_op(IndexOp::Add, lo, by);
+                    let hi = b.index_op(IndexOp::Min, end, size);
+                    self.side_by_side(b, last, (lo, hi), &mut |this, b| this.shared(b, shared, 0));
+                }
+                _ => self.shared(b, shared, 0),
+            }
             Vec::new()
         });
         let all =
             self.domain.kept.iter().copied().filter(|d| !self.nest.outer[..shared].contains(d));
         let kept = points(self, &mut all.into_iter());
+        let counts_steps = shared > 0 && shared == self.nest.outer.len();
+        let kept = if counts_steps { kept * self.abreast as f64 } else { kept };
         let points = kept * folded / parts.map_or(1.0, |parts| parts.count as f64);
         Unit { points, counted: self.nest.outer[..shared].to_vec() }
+    }
+
+    /// The steps of an outer loop, of which the last takes several iterations at a time.
+    fn steps(&self, dim: Dim) -> i64 {
+        let is_last = self.nest.outer.last() == Some(&dim);
+        let by = if is_last { self.abreast } else { 1 };
+        (self.size(dim) + by - 1) / by
+    }
+
+    /// The iterations of the last outer loop from `lo` to `hi`: several together, then what is left.
+    fn side_by_side(
+        &mut self,
+        b: &mut Builder,
+        dim: Dim,
+        (lo, hi): (Value, Value),
+        body: &mut dyn FnMut(&mut Self, &mut Builder),
+    ) {
+        let end = self.whole(b, lo, hi, self.abreast);
+        for (lo, hi, count) in [(lo, end, self.abreast), (end, hi, 1)] {
+            b.for_loop(lo, hi, count, &[], |b, var, _| {
+                self.emit.vars[usize::from(dim)] = Some(var);
+                if count > 1 {
+                    let next = |at: i64| {
+                        let at = b.index(at);
+                        b.index_op(IndexOp::Add, var, at)
+                    };
+                    self.beside = (0..count).map(next).collect();
+                }
+                body(self, b);
+                self.beside.clear();
+                Vec::new()
+            });
+        }
+    }
+
+    /// Points of the loop over lanes, for each iteration of the last outer loop that is being written.
+    fn beside(&self, points: impl Iterator<Item = Point>) -> Vec<Point> {
+        let points: Vec<Point> = points.collect();
+        if self.beside.is_empty() {
+            return points;
+        }
+        let of = |(n, &outer): (usize, &Value)| {
+            let first = n * points.len();
+            points.iter().map(move |point| Point {
+                copy: first + point.copy,
+                outer: Some(outer),
+                ..*point
+            })
+        };
+        self.beside.iter().enumerate().flat_map(of).collect()
     }
 
     /// The elements of the only result that a unit of the range computes, if they follow those of
@@ -363,6 +495,10 @@ impl<'g, 'm> Loops<'g, 'm> {
             for segment in self.segments(dim) {
                 self.emit.enter(dim, segment);
                 let (lo, hi) = (b.index(segment.0), b.index(segment.1));
+                if self.abreast > 1 && depth + 1 == self.nest.outer.len() {
+                    self.side_by_side(b, dim, (lo, hi), &mut |this, b| this.outer(b, depth + 1));
+                    continue;
+                }
                 b.for_loop(lo, hi, 1, &[], |b, var, _| {
                     self.emit.vars[usize::from(dim)] = Some(var);
                     self.outer(b, depth + 1);
@@ -437,8 +573,8 @@ impl<'g, 'm> Loops<'g, 'm> {
         let mut from = lo;
         if length.most >= step {
             let offset = |copy: usize| if woven.is_some() { 0 } else { copy as i64 * self.lanes };
-            let point = |copy: usize| Point { offset: offset(copy), mask: None, copy };
-            let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
+            let point = |copy: usize| Point { offset: offset(copy), copy, ..Point::default() };
+            let points = self.beside((0..self.nest.unroll).map(point));
             let end = self.whole(b, lo, hi, step);
             b.for_loop(lo, end, step, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
@@ -458,7 +594,7 @@ impl<'g, 'm> Loops<'g, 'm> {
                 let point = |copy: usize| {
                     let before = b.index(copy as i64 * self.lanes);
                     let at = b.index_op(IndexOp::Add, first, before);
-                    Point { offset: 0, mask: Some(b.mask_below(at, end)), copy }
+                    Point { mask: Some(b.mask_below(at, end)), copy, ..Point::default() }
                 };
                 let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
                 self.passes(b, &points);
@@ -468,7 +604,8 @@ impl<'g, 'm> Loops<'g, 'm> {
             b.for_loop(from, hi, self.lanes, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let mask = Some(b.mask_below(var, hi));
-                self.near(b, 0, &[Point { offset: 0, mask, copy: 0 }]);
+                let points = self.beside([Point { mask, ..Point::default() }].into_iter());
+                self.near(b, 0, &points);
                 Vec::new()
             });
         }
