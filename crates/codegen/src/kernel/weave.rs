@@ -334,11 +334,11 @@ mod tests {
 
     #[test]
     fn values_from_before_the_loop_take_registers() {
-        // 2 of 32 registers would do, but 30 are the most for what is woven.
-        let kernel = chains(2, 6, 29);
+        // 36 are the most for what is woven.
+        let kernel = chains(2, 6, 35);
         kernel.check().unwrap();
         assert_eq!(turns(&kernel), [[0; 6], [1; 6]].concat());
-        let kernel = chains(2, 6, 28);
+        let kernel = chains(2, 6, 34);
         kernel.check().unwrap();
         assert_eq!(turns(&kernel), [0, 1].repeat(6));
     }
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn as_many_as_fit_are_woven() {
         // Four chains take four registers, two take two.
-        let kernel = chains(4, 6, 27);
+        let kernel = chains(4, 6, 33);
         kernel.check().unwrap();
         assert_eq!(turns(&kernel), [[0, 1].repeat(6), [2, 3].repeat(6)].concat());
     }
