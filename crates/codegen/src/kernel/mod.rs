@@ -179,10 +179,10 @@ pub enum UnOp {
     /// To the nearest half precision number, ties to even; `F32` only. NaN stays NaN.
     RoundF16,
     /// The exponent `floor(log₂ |x|)` of a number as a float; minus infinity of zeros, infinity of infinities, NaN
-    /// of NaN. Only where [`Builder::holds_tables`].
+    /// of NaN. Only for vectors of 64 bytes.
     Exponent,
     /// `x` over a power of two, from 3/4 to 3/2; 1 of zeros and of infinity, NaN of negative numbers and NaN. Only
-    /// where [`Builder::holds_tables`].
+    /// for vectors of 64 bytes.
     Mantissa,
     /// Number of bits set; integer.
     PopCount,
