@@ -214,6 +214,8 @@ const GATHER_COST: usize = 10;
 const MIN_GATHERED: usize = 256;
 /// The most reductions of a fusion that become results of it because they read the same arrays.
 const MAX_SIBLINGS: usize = 6;
+/// The most uses that are looked at in search of one.
+const MAX_USES: usize = 512;
 /// The bytes of an array that it is worth reading once for several reductions.
 const MIN_SHARED_BYTES: usize = 1 << 16;
 /// The most members of a fusion that other fusions compute, too.
@@ -447,11 +449,7 @@ impl Groups {
             let gathered = group.places_gathered(computation, id);
             let note = group.notes.entry(id).or_default();
             *note = Note { role, paths, gathered, users: std::mem::take(&mut note.users) };
-            group.add_uses(computation, id);
-            for &operand in &computation.instr(id).operands {
-                let is_new = group.operands.insert(operand);
-                group.spread += usize::from(is_new && self.spread[operand.index()]);
-            }
+            self.take_operands(computation, group, id);
             if self.classes[id.index()] == FusionClass::Free {
                 continue;
             }
@@ -503,16 +501,18 @@ impl Groups {
                 read.push(id);
             }
         }
-        let mut left = MAX_LOOKED_AT;
+        let mut left = MAX_USES;
         while let Some(id) = read.pop() {
             for &user in &self.users[id.index()] {
+                left = left.checked_sub(1)?;
+                // What a member uses did not fit where it does.
                 let is_free = self.owner[user.index()].is_none()
                     && self.within[user.index()].is_empty()
-                    && user < group.root;
-                if left == 0 || !is_free {
+                    && user < group.root
+                    && group.users(user).is_empty();
+                if !is_free {
                     continue;
                 }
-                left -= 1;
                 match self.classes[user.index()] {
                     FusionClass::Reduce => {
                         let like = |&of: &InstrId| is_alike(computation, of, user);
@@ -546,17 +546,20 @@ impl Groups {
     fn comes_back(&self, computation: &Computation, reduction: InstrId, root: InstrId) -> bool {
         let elements = |id| array(computation, id).map_or(usize::MAX, ArrayShape::element_count);
         let few = elements(reduction);
-        let mut left = MAX_LOOKED_AT;
+        let mut left = MAX_USES;
         let mut pending = vec![reduction];
         while let Some(id) = pending.pop() {
             for &user in &self.users[id.index()] {
+                left -= 1;
+                if left == 0 {
+                    return true;
+                }
                 if user > root || self.owner[user.index()].is_some() {
                     continue;
                 }
-                if left == 0 || elements(user) > few {
+                if elements(user) > few {
                     return true;
                 }
-                left -= 1;
                 pending.push(user);
             }
         }
@@ -578,6 +581,11 @@ impl Groups {
         self.owner[id.index()] = Some(number);
         let note = Note { role: Some(role), paths: AccessPaths::of_root(), ..Note::default() };
         group.notes.insert(id, note);
+        self.take_operands(computation, group, id);
+    }
+
+    /// Makes operands of a group of what a new member uses.
+    fn take_operands(&self, computation: &Computation, group: &mut Group, id: InstrId) {
         group.add_uses(computation, id);
         for &operand in &computation.instr(id).operands {
             if !group.members.contains(operand) {

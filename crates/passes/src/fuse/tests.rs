@@ -253,6 +253,15 @@ fn reductions_of_one_array_are_one_fusion() {
         "[constant multiply reduce] dot [constant reduce broadcast subtract reduce tuple] \
          get-tuple-element get-tuple-element tuple",
     );
+    // One is used at other points than it is at, of an array with as many rows as columns.
+    outlines(
+        "x = f32[256,256] parameter(0) z = f32[] constant(0)
+         k = f32[256] reduce(x, z), dimensions={1}, to_apply=add
+         b = f32[256,256] broadcast(k), dimensions={1} p = f32[256,256] multiply(x, b)
+         s = f32[256] reduce(p, z), dimensions={1}, to_apply=add
+         ROOT r = (f32[256], f32[256]) tuple(k, s)",
+        "[constant reduce] [constant broadcast multiply reduce] tuple",
+    );
     // The sum is of use where the array is read again.
     outlines(
         "x = f32[1024,64] parameter(0) z = f32[] constant(0)
