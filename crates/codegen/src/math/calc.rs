@@ -2,8 +2,8 @@
 
 use crate::kernel::{BinOp, Builder, Cmp, Conv, FmaOp, Lane, MaskOp, UnOp, Value};
 
-/// Polynomials of at least so many coefficients are computed by halves; shorter ones take longer for the powers that
-/// it needs.
+/// The fewest coefficients of a polynomial that is computed by halves: for a shorter one the powers that join them take
+/// longer than what is gained.
 const LONG: usize = 13;
 
 /// Writes arithmetic on lanes of one float type, [`Calc::lane`], and integers of that width.

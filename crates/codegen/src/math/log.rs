@@ -31,13 +31,13 @@ const P64: &[f64] = &[
     0.138_387_908_410_783_08,
 ];
 
-/// `e`, as a float, and `f`, of any number: where there are instructions for them, of zero, infinity, and what has no
+/// `e`, as a float, and `m`, of any number: where there are instructions for them, of zero, infinity, and what has no
 /// logarithm, those of which [`log_of_parts`] makes what the logarithm is.
-fn parts(c: &mut Calc<'_>, x: Value) -> (Value, Value) {
+pub(super) fn parts(c: &mut Calc<'_>, x: Value) -> (Value, Value) {
     let m = c.b.un(UnOp::Mantissa, x);
     let exponent = c.b.un(UnOp::Exponent, x);
     let exponent_of_m = c.b.un(UnOp::Exponent, m);
-    (c.sub(exponent, exponent_of_m), c.add_k(m, -1.0))
+    (c.sub(exponent, exponent_of_m), m)
 }
 
 /// Cuts `2^e m` from the bits of a positive normal number: `e` in the exponent's place (an integer
@@ -107,7 +107,8 @@ pub(super) fn log(b: &mut Builder, x: Value) -> Value {
 /// `ln(2^power x)`
 pub(super) fn log_of_multiple(c: &mut Calc<'_>, x: Value, power: f64) -> Value {
     if c.has_tables() {
-        let (e, f) = parts(c, x);
+        let (e, m) = parts(c, x);
+        let f = c.add_k(m, -1.0);
         let e = if power == 0.0 { e } else { c.add_k(e, power) };
         return log_of_parts(c, e, f);
     }
@@ -132,7 +133,8 @@ pub(super) fn log_of_multiple(c: &mut Calc<'_>, x: Value, power: f64) -> Value {
 /// not ordinary.
 pub(super) fn log_of_product(c: &mut Calc<'_>, x: Value, power: Value) -> Value {
     if c.has_tables() {
-        let (e, f) = parts(c, x);
+        let (e, m) = parts(c, x);
+        let f = c.add_k(m, -1.0);
         let power = c.b.un(UnOp::Exponent, power);
         let e = c.add(e, power);
         return log_of_parts(c, e, f);

@@ -5,6 +5,7 @@
 
 use super::calc::{Calc, Pair};
 use super::exp::exp_of_sum;
+use super::log::parts;
 use crate::kernel::{BinOp, Builder, Cmp, Conv, MaskOp, UnOp, Value};
 
 /// Minimax for `(2 atanh s - 2s - 2s³/3) / s⁵` in `s²`, `|s|` up to 0.1716; off by 2^-44 and 2^-73 of
@@ -168,9 +169,7 @@ pub(super) fn log_scaled(c: &mut Calc<'_>, x: Value, n: Value) -> Pair {
 /// With `x = 2^e m`, `m` from 3/4 to 3/2, and the inverse of a number near `m`, `m` times that inverse is `1 + r`, where `r`
 /// is between -1/32 and 1/16. The logarithm is the sum of those of `2^e`, of the number near `m`, and of `1 + r`.
 fn log_by_table(c: &mut Calc<'_>, x: Value) -> (Value, Pair) {
-    let m = c.b.un(UnOp::Mantissa, x);
-    let (exponent, exponent_of_m) = (c.b.un(UnOp::Exponent, x), c.b.un(UnOp::Exponent, m));
-    let e = c.sub(exponent, exponent_of_m);
+    let (e, m) = parts(c, x);
     let bits = c.bits(m);
     let from_one = c.int_k(BinOp::Sub, bits, 1f32.to_bits().into());
     let eighth = c.int_k(BinOp::ShrA, from_one, 19);
