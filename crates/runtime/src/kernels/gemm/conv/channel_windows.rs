@@ -13,16 +13,23 @@ use super::row_blocks::{Block, MANY_ROWS, ROWS, each_count, each_kind, each_plac
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::cache::second_level_bytes;
 use crate::kernels::gemm::TASK_WORK;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::{chunks, even_chunks};
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Lanes, WindowLoops};
+use crate::kernels::isa::prefetch_line;
 
 /// Channels of a position that are computed before those of the next: what the columns of a window meet of them in some
 /// 16 rows fits the first-level cache.
 const CHANNELS: usize = 128;
+/// Positions between the one that is computed and the one whose part of the input is asked for, if the input is far
+/// larger than the second-level cache: the rows of a block are too many streams for the processor to see.
+const AHEAD: usize = 2;
+/// An input of at least this many times the second-level cache is asked for. Below, that costs more than it saves.
+const FAR: usize = 4;
 
 impl Convolution {
     /// The rows and columns of windows, if they are of this kind.
@@ -53,7 +60,9 @@ impl Convolution {
         let count = self.group.size;
         self.check_input(lhs.len());
         check_bounds(kernel.words.len(), 0, &Axis::new([(count, 1)]), kernel.steps);
-        let windows = ChannelWindows { conv: self, rows, columns, lhs, kernel, out };
+        let is_far = size_of_val(lhs) / FAR >= second_level_bytes();
+        let ahead = if is_far { AHEAD } else { 0 };
+        let windows = ChannelWindows { conv: self, rows, columns, lhs, kernel, out, ahead };
         let row_work = [rows.kernel, columns.kernel, columns.output, count];
         let row_work = row_work.into_iter().fold(1, usize::saturating_mul);
         let strip = (TASK_WORK / row_work.max(1)).clamp(MANY_ROWS, rows.output.max(MANY_ROWS));
@@ -98,20 +107,14 @@ pub(in crate::kernels) struct ChannelWindows<'a, W, A> {
     lhs: &'a [W],
     kernel: Filter<'a, W>,
     out: Shared<A>,
+    /// How many positions ahead of what is read the input is asked for; zero if it is not.
+    ahead: usize,
 }
 
 /// How far the weights of rows and columns of windows are apart.
 struct Weights {
     rows: usize,
     columns: usize,
-}
-
-/// The columns of windows at a position.
-struct Columns {
-    /// Which of them the input has.
-    points: Range<usize>,
-    /// Where the first of them would be in a row.
-    first: isize,
 }
 
 /// A vector of channels at a position of an image.
@@ -128,15 +131,23 @@ struct Place<W, A, M> {
 }
 
 impl<W, A> ChannelWindows<'_, W, A> {
-    /// The columns of the window at a position of a row.
-    fn columns(&self, x: usize) -> Columns {
-        let Spatial { input, kernel, stride, pad_low, rhs_dilation, .. } = self.columns;
-        let first = (x * stride) as isize - pad_low as isize;
-        let dilation = rhs_dilation.max(1) as isize;
-        // The first point that is not before the row, and the first beyond it.
-        let until = |end: isize| ((end - first).max(0) + dilation - 1) / dilation;
-        let [start, end] = [0, input as isize].map(|place| (until(place) as usize).min(kernel));
-        Columns { points: start..end, first: first + start as isize * dilation }
+    /// Asks for the columns of the input that the window at a position has and the one before it has not, in the rows of a
+    /// block.
+    #[inline(never)]
+    fn ask_for(&self, image: usize, x: usize, block: &Block, channels: Range<usize>) {
+        let met = self.columns.met(x..x + 1);
+        let columns = met.start.max(met.end.saturating_sub(self.columns.stride))..met.end;
+        let image = self.lhs.as_ptr().wrapping_add(image * self.conv.batch.lhs + channels.start);
+        let image = image.wrapping_offset(block.first);
+        let bytes = channels.len() * size_of::<W>();
+        for column in columns {
+            for row in block.places() {
+                let place = image.wrapping_add(row * self.rows.lhs + column * self.columns.lhs);
+                for offset in (0..bytes).step_by(64) {
+                    prefetch_line(place.cast::<u8>().wrapping_add(offset));
+                }
+            }
+        }
     }
 }
 
@@ -172,7 +183,7 @@ impl ChannelWindows<'_, f32, f32> {
             rows: kernel.steps.offset(self.columns.kernel),
             columns: if self.columns.kernel > 1 { kernel.steps.offset(1) } else { 0 },
         };
-        let columns: Vec<_> = (0..self.columns.output).map(|x| self.columns(x)).collect();
+        let columns: Vec<_> = (0..self.columns.output).map(|x| self.columns.points_at(x)).collect();
         let input = self.lhs.as_ptr().wrapping_add(image * conv.batch.lhs);
         let out = self.out.get().wrapping_add(image * conv.batch.out);
         let count = self.rows.rows_at_once::<S>(rows.len());
@@ -184,6 +195,9 @@ impl ChannelWindows<'_, f32, f32> {
                     let point = kernel.words.as_ptr();
                     let point = point.wrapping_add(columns.points.start * weights.columns);
                     let out = out.wrapping_add(x * self.columns.out);
+                    if self.ahead > 0 {
+                        self.ask_for(image, x + self.ahead, &block, channels.clone());
+                    }
                     for channel in channels.clone().step_by(S::LANES) {
                         let place = Place {
                             input: input.wrapping_add(channel),

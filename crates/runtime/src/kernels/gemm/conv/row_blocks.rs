@@ -27,7 +27,49 @@ pub(super) struct Block {
     pub there: u32,
 }
 
+impl Block {
+    /// The places of rows that are there.
+    pub(super) fn places(&self) -> Range<usize> {
+        // (They are neighbours.)
+        let start = self.there.trailing_zeros().min(u32::BITS - 1) as usize;
+        start..start + self.there.count_ones() as usize
+    }
+}
+
+/// The points of a window at a position of a dimension.
+pub(super) struct Points {
+    /// Which of them the input has.
+    pub points: Range<usize>,
+    /// The place in the input of the first of these.
+    pub first: isize,
+}
+
 impl Spatial {
+    /// The places from the first to the last point of a window.
+    pub(super) fn reach(&self) -> usize {
+        (self.kernel - 1).saturating_mul(self.rhs_dilation).saturating_add(1)
+    }
+
+    /// The points of the window at a position, if this dimension [is near](Spatial::is_near).
+    pub(super) fn points_at(&self, position: usize) -> Points {
+        let first = (position * self.stride) as isize - self.pad_low as isize;
+        let dilation = self.rhs_dilation.max(1) as isize;
+        // The first point that is not before the input, and the first beyond it.
+        let until = |end: isize| ((end - first).max(0) + dilation - 1) / dilation;
+        let ends = [0, self.input as isize];
+        let [start, end] = ends.map(|place| (until(place) as usize).min(self.kernel));
+        Points { points: start..end, first: first + start as isize * dilation }
+    }
+
+    /// The places in the input from the first to the last that the windows at these positions meet, of which there is one
+    /// at least.
+    pub(super) fn met(&self, positions: Range<usize>) -> Range<usize> {
+        let inside =
+            |place: usize| place.saturating_add_signed(-self.pad_low as isize).min(self.input);
+        let end = (positions.end - 1) * self.stride + self.reach();
+        inside(positions.start * self.stride)..inside(end)
+    }
+
     /// Whether this dimension has no holes, and numbers so small that they can be multiplied.
     pub(super) fn is_near(&self) -> bool {
         let sizes = [self.input, self.output, self.kernel, self.rhs_dilation];
