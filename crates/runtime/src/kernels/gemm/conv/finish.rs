@@ -75,7 +75,7 @@ impl Convolution {
                 !swapped && is_one && product.row_len() == self.row_len()
             }
             Route::Tasks => self.has_whole_rows(),
-            Route::Grouped => self.channel_windows().is_some(),
+            Route::Grouped => self.channel_windows().is_some() || self.group_windows().is_some(),
             _ => false,
         };
         by_route && self.row_len().is_some()

@@ -23,8 +23,6 @@ use crate::kernels::gemm::simd::{Loops, Simd};
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
-/// Channels of a task.
-const TASK_CHANNELS: usize = 256;
 /// Neighbouring positions whose sums are formed at once: enough to hide the latency of additions.
 const POSITIONS: usize = 4;
 
@@ -53,16 +51,21 @@ impl Convolution {
         finish: Option<FinishRows<'_, A>>,
         threads: Threads<'_>,
     ) -> bool {
-        let windows = self.channel_windows().zip(loops.windows());
-        let windows = windows.zip(lhs.words().zip(out.sums()));
-        let run = |kernel: Filter<'_, W>| match windows {
+        let in_place = lhs.words().zip(out.sums()).zip(loops.windows());
+        let (channels, groups) = (self.channel_windows(), self.group_windows());
+        let run = |kernel: Filter<'_, W>| match (in_place, channels, groups) {
             // SAFETY: the caller's promise.
-            Some(((windows, loops), (words, sums))) => unsafe {
+            (Some(((words, sums), loops)), Some(windows), _) => unsafe {
                 let operands = (words, kernel);
                 self.run_channel_windows(windows, loops, operands, (sums, finish), threads);
             },
             // SAFETY: the caller's promise.
-            None => unsafe { self.run_grouped_tasks((loops, isa), lhs, kernel, out, threads) },
+            (Some(((words, sums), loops)), None, Some(windows)) => unsafe {
+                let operands = (words, kernel);
+                self.run_group_windows(windows, loops, operands, (sums, finish), threads);
+            },
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.run_grouped_tasks((loops, isa), lhs, kernel, out, threads) },
         };
         let packed_steps = Axis::new([(self.kernel_steps().len(), self.filter_channels().len())]);
         match kernel {
@@ -75,7 +78,7 @@ impl Convolution {
                 }),
             },
         }
-        windows.is_some() && finish.is_some()
+        in_place.is_some() && (channels.is_some() || groups.is_some()) && finish.is_some()
     }
 
     /// All groups' output features in the kernel.
@@ -124,10 +127,9 @@ impl Convolution {
         threads: Threads<'_>,
     ) {
         let count = self.group.size * self.outputs.size;
-        let minor = count.min(TASK_CHANNELS);
-        let cut = Cut::new(self, false, minor).expect("checked when the route was chosen");
+        let (cut, channels) = self.grouped_cut().expect("checked when the route was chosen");
         let pieces = self.pieces(&cut);
-        let chunks: Vec<_> = even_chunks(count, TASK_CHANNELS).collect();
+        let chunks: Vec<_> = even_chunks(count, channels).collect();
         check_bounds(kernel.words.len(), 0, &Axis::new([(count, 1)]), kernel.steps);
         let grouped = Grouped { conv: self, loops, isa, cut: &cut, lhs, kernel, out };
         threads.for_each(pieces.len() * chunks.len(), &|i| {

@@ -6,7 +6,8 @@
 //! the input into a `Region` that has the padding and the holes of dilation, so that there is
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
-//! on vectors of groups instead (`grouped`, or `channel_windows`, which read the input where it lies).
+//! on vectors of groups instead (`grouped`, or `channel_windows`, which read the input where it lies), or of the outputs of
+//! groups (`group_windows`).
 //! An input with holes is taken apart first (`phases`).
 //! With channels first it is the other way round: columns are positions, as which rows of the input are
 //! copied (`patches`), and vectors of a kernel with many groups are positions, too (`planes`, or `windows` where these
@@ -20,6 +21,7 @@
 mod channel_windows;
 mod few_positions;
 mod finish;
+mod group_windows;
 mod grouped;
 mod holes;
 mod joined;
@@ -41,6 +43,7 @@ mod tests;
 pub(super) use self::channel_windows::ChannelWindows;
 pub(super) use self::few_positions::Kernel;
 use self::finish::FinishRows;
+pub(super) use self::group_windows::GroupWindows;
 pub(super) use self::grouped::Channels;
 use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
@@ -136,7 +139,8 @@ enum Route {
     Tasks,
     /// As the kernel times patches of the input, with vectors of positions.
     Patches,
-    /// In tasks with regions, with vectors of groups.
+    /// In tasks with regions, with vectors of groups; or, for windows of a few rows and channels, with vectors of outputs
+    /// of one group or several.
     Grouped,
     /// Plane by plane, with vectors of positions, if no element has to be converted; else as
     /// [`Route::Grouped`], or in tasks if there are no groups to fill vectors.
@@ -201,6 +205,9 @@ impl Convolution {
                 true => Route::Grouped,
                 false => Route::Loops,
             };
+        }
+        if self.group_windows().is_some() && self.regions_are_small() {
+            return Route::Grouped;
         }
         if self.has_few_channels() && self.regions_are_small() && self.has_planes() {
             return Route::Planes;
@@ -370,6 +377,18 @@ impl Convolution {
                     },
                 }
             }),
+            // (Of numbers that are converted, or have no such loops, a group is a product.)
+            Route::Grouped if self.are_groups_products((loops, lhs, kernel, out.places)) => {
+                is_finished = false;
+                self.turn(kernel, |kernel| {
+                    // SAFETY: the caller's promise; the result lies in its memory and none of its elements is
+                    // another.
+                    unsafe {
+                        let of = (lhs, kernel, None);
+                        self.run_tasks((loops, isa), of, out.places, None, threads);
+                    }
+                });
+            }
             Route::Grouped => self.turn(kernel, |kernel| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements
                 // is another.
@@ -398,6 +417,21 @@ impl Convolution {
             Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
         }
         is_finished
+    }
+
+    /// Whether groups are computed as products although vectors of their outputs would be faster: there are none of these
+    /// numbers, and the kernel is not packed for them.
+    fn are_groups_products<W: Arithmetic>(
+        &self,
+        (loops, lhs, kernel, out): (
+            &dyn Loops<W, W>,
+            &dyn Elements<W>,
+            Kernel<'_, W>,
+            &dyn Destination<W>,
+        ),
+    ) -> bool {
+        let has_loops = loops.windows().is_some() && lhs.words().is_some() && out.sums().is_some();
+        !has_loops && !self.vectors_of_groups() && matches!(kernel, Kernel::Elements(_))
     }
 
     /// Writes a result of zeros.

@@ -9,6 +9,11 @@ use crate::kernels::gemm::cut::{even_chunks, even_parts};
 
 /// Rows of a product that make a task.
 const TASK_ROWS: usize = 384;
+/// Multiplications that make a task, if these are more rows: eight microseconds of a core that makes 260 GFLOP/s. A task
+/// takes about one besides.
+const LEAST_WORK: usize = 1 << 20;
+/// Channels of a task of groups, and how many it has where rows are so long that regions of more would not fit.
+const TASK_CHANNELS: [usize; 3] = [256, 64, 16];
 /// Words of a region that fit the second-level cache beside a block of the kernel.
 const REGION_WORDS: usize = 1 << 17;
 /// Words of a region that are too many to try.
@@ -26,16 +31,30 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Cuts so that tasks have about `rows` rows and regions of `minor` words for each position and
-    /// feature fit the cache, as far as possible.
+    /// Cuts so that tasks have about [`TASK_ROWS`] rows, or [`LEAST_WORK`], and regions of `minor` words for each position
+    /// and feature fit the cache, as far as possible.
     pub(super) fn new(conv: &Convolution, batch_is_minor: bool, minor: usize) -> Option<Cut> {
+        let taps = conv.spatial.iter().map(|dim| dim.kernel);
+        let row_work = taps.chain([conv.features.size, conv.outputs.size, minor]);
+        let row_work = row_work.fold(1, usize::saturating_mul);
+        let many = LEAST_WORK / row_work.max(1);
+        let has_all = |cut: &Cut| cut.features == conv.features.size;
+        let large = (many > TASK_ROWS).then(|| Cut::of_rows(conv, batch_is_minor, minor, many));
+        large.flatten().filter(has_all).or_else(|| {
+            // (Features cut in parts would be summed in parts.)
+            Cut::of_rows(conv, batch_is_minor, minor, TASK_ROWS)
+        })
+    }
+
+    /// Cuts so that tasks have about `rows` rows.
+    fn of_rows(conv: &Convolution, batch_is_minor: bool, minor: usize, rows: usize) -> Option<Cut> {
         let (first, rest) = conv.spatial.split_first()?;
         let inner = rest.iter().try_fold(1_usize, |n, dim| n.checked_mul(dim.output))?;
         let image = inner.checked_mul(first.output)?.max(1);
-        let most = if batch_is_minor { 64 } else { TASK_ROWS / 2 / image + 1 };
+        let most = if batch_is_minor { 64 } else { rows / 2 / image + 1 };
         let batch = even_parts(conv.batch.size, most).1;
         let row = if batch_is_minor { inner.checked_mul(batch)? } else { inner };
-        let (strips, strip) = even_parts(first.output, (TASK_ROWS / row.max(1)).max(1));
+        let (strips, strip) = even_parts(first.output, (rows / row.max(1)).max(1));
         // An even number of several, as threads often are.
         let strip = match strips {
             1 => strip,
@@ -66,8 +85,19 @@ pub(super) struct Piece {
 impl Convolution {
     /// Whether the regions of tasks fit memory, and are not mostly holes.
     pub(super) fn regions_are_small(&self) -> bool {
-        let minor = if self.vectors_of_groups() { self.group.size.min(256) } else { 1 };
-        Cut::new(self, self.batch_is_minor(), minor).is_some()
+        let has_groups = self.vectors_of_groups() || self.group_windows().is_some();
+        let has_products = !self.vectors_of_groups();
+        (!has_groups || self.grouped_cut().is_some())
+            && (!has_products || Cut::new(self, self.batch_is_minor(), 1).is_some())
+    }
+
+    /// The cut for vectors of groups, and of how many channels a task's region is: as many as it has room for.
+    pub(super) fn grouped_cut(&self) -> Option<(Cut, usize)> {
+        let count = self.group.size.saturating_mul(self.outputs.size);
+        TASK_CHANNELS.into_iter().find_map(|most| {
+            let channels = count.min(most);
+            Some((Cut::new(self, false, channels)?, channels))
+        })
     }
 
     /// Whether there is nothing to compute, or nothing to sum.

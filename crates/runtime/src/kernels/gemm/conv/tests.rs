@@ -454,6 +454,7 @@ fn rows_are_finished_while_others_are_computed() {
     check(1, 5, 40, plain(33, 1, 0), "Product");
     check(1, 5, 40, plain(33, 3, 1), "Tasks");
     check(24, 1, 1, plain(33, 3, 1), "Grouped");
+    check(6, 8, 8, plain(33, 3, 1), "Grouped");
     // By sums of elements, and those that are not finite at all.
     check(1, 48, 48, plain(34, 3, 1), "Tasks");
     // With channels first there are no rows.
@@ -547,6 +548,72 @@ fn depthwise_windows_with_channels_last() {
     check(8, 1, [near(6, 5, 1, 4), (2, 3, 1, [7, 9], [1, 1], false)]);
     // Turned around.
     check(18, 1, [(6, 3, 1, [1; 2], [1, 1], true), (6, 3, 1, [1; 2], [1, 1], true)]);
+}
+
+#[test]
+fn windows_of_groups_with_channels_last() {
+    let last = || vec![0, 2, 3, 1];
+    let check = |groups, batch, features, outputs, spatial: [Sizes; 2]| {
+        // Weights whose outputs are neighbours, and those of frameworks that have channels first.
+        for kernel in [vec![2, 3, 0, 1], vec![1, 0, 2, 3]] {
+            let orders = [last(), kernel, last()];
+            let sizes = [groups, batch, features, outputs];
+            Case { orders, spatial: spatial.to_vec(), ..case(sizes) }.check_by(|conv| {
+                conv.group_windows().is_some() && matches!(conv.route, Route::Grouped)
+            });
+        }
+    };
+    let near = |input, stride, pad: i64| (input, 3, stride, [pad; 2], [1, 1], false);
+    // Several groups to a vector, the last of which is full or not; one group to a vector, to one and a half.
+    let sizes = [(16, 2, 2), (9, 2, 2), (8, 4, 4), (5, 4, 4), (4, 8, 8), (3, 8, 8)];
+    for (groups, features, outputs) in sizes.into_iter().chain([(3, 5, 16), (2, 24, 24)]) {
+        // Blocks of 2, 7 and 14 rows, also such that the last one has rows of the one before.
+        for (rows, stride) in [(3, 1), (9, 1), (14, 1), (29, 1), (16, 2), (5, 2)] {
+            check(groups, 2, features, outputs, [near(rows, stride, 1), near(6, stride, 1)]);
+        }
+    }
+    // More columns than are copied at once; columns of another kind than rows; padding on one side alone, or beyond the
+    // input, or elements left out.
+    check(8, 1, 4, 4, [near(16, 1, 1), near(150, 1, 1)]);
+    check(2, 1, 3, 16, [near(8, 2, 1), near(131, 2, 0)]);
+    check(4, 3, 4, 4, [near(8, 1, 0), (11, 4, 3, [2, 0], [1, 2], false)]);
+    check(4, 1, 8, 8, [(8, 3, 1, [-1, 2], [1, 1], false), (9, 1, 2, [-2, 0], [1, 1], false)]);
+    check(2, 1, 5, 16, [near(6, 1, 2), (2, 3, 1, [7, 9], [1, 1], false)]);
+    // Turned around.
+    check(8, 1, 2, 2, [(6, 3, 1, [1; 2], [1, 1], true), (6, 3, 1, [1; 2], [1, 1], true)]);
+    // Of one output and many features, or of many, there are no such loops.
+    for (features, outputs) in [(2, 4), (16, 12), (32, 32)] {
+        let orders = [last(), vec![2, 3, 0, 1], last()];
+        let case =
+            Case { orders, spatial: vec![near(9, 1, 1); 2], ..case([4, 1, features, outputs]) };
+        case.check_by(|conv| conv.group_windows().is_none());
+    }
+}
+
+#[test]
+fn long_rows_of_groups_are_cut_into_fewer_channels() {
+    // A region of 64 channels of rows like these would take more than tasks may have.
+    const ROW: usize = 100_000;
+    let channels = |groups| {
+        let outputs = 2 * groups;
+        let dim = |size, lhs, rhs, out| Dim { size, lhs, rhs, out };
+        let window = |input, lhs, rhs, out| {
+            let near = Spatial { pad_low: 1, kernel: 3, lhs, rhs, out, ..POINT };
+            Spatial { input, output: input, ..near }
+        };
+        let rows = window(3, ROW * groups, 3 * outputs, ROW * outputs);
+        let columns = window(ROW, groups, outputs, outputs);
+        let conv = Convolution::new(
+            dim(groups, 1, 2, 2),
+            dim(1, 3 * ROW * groups, 0, 3 * ROW * outputs),
+            dim(1, 1, 9 * outputs, 0),
+            dim(2, 0, 1, 1),
+            &[rows, columns],
+        );
+        assert!(matches!(conv.route, Route::Grouped));
+        conv.grouped_cut().map(|(_, channels)| channels)
+    };
+    assert_eq!([20, 50, 500].map(channels), [Some(40), Some(16), Some(16)]);
 }
 
 #[test]

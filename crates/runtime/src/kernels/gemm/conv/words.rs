@@ -74,9 +74,13 @@ impl Joined {
             Dim { lhs: 0, rhs: 1, ..conv.outputs },
             &spatial,
         );
-        if matches!(joined.route, Route::Product { swapped: true, .. } | Route::Patches)
-            && joined.regions_are_small()
-        {
+        let may_have_tiles = match joined.route {
+            Route::Product { swapped, .. } => swapped,
+            Route::Patches => true,
+            Route::Grouped => !joined.vectors_of_groups(),
+            _ => false,
+        };
+        if may_have_tiles && joined.regions_are_small() {
             joined.route = Route::Tasks;
         }
         joined.has_tiles().then(|| Joined {

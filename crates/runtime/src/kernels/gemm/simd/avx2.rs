@@ -221,6 +221,20 @@ impl Lanes for Avx2F32 {
         unsafe { every_second::<0b11_01_11_01>(low, high) }
     }
 
+    type Choice = __m256i;
+
+    #[inline(always)]
+    unsafe fn choice(words: &[i32; 16]) -> __m256i {
+        // SAFETY: the caller's promise; the vector is half of an array's.
+        unsafe { load_i32(words.as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(words: __m256, choice: __m256i) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_permutevar8x32_ps(words, choice) }
+    }
+
     #[inline(always)]
     unsafe fn load_or(from: *const f32, mask: __m256i, others: __m256) -> __m256 {
         // SAFETY: the caller's promise; other lanes are not accessed.

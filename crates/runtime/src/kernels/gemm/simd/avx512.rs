@@ -355,6 +355,20 @@ impl Lanes for Avx512F32 {
         unsafe { every_second::<1>(low, high) }
     }
 
+    type Choice = __m512i;
+
+    #[inline(always)]
+    unsafe fn choice(words: &[i32; 16]) -> __m512i {
+        // SAFETY: the caller's promise; the vector is an array's.
+        unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(words: __m512, choice: __m512i) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_permutexvar_ps(choice, words) }
+    }
+
     #[inline(always)]
     unsafe fn load_or(from: *const f32, mask: __mmask16, others: __m512) -> __m512 {
         // SAFETY: the caller's promise; other lanes are not accessed.

@@ -17,7 +17,7 @@ pub(super) use portable::{MulAdd, Portable};
 
 use std::ops::Range;
 
-use super::conv::{ChannelWindows, Channels, Planes, Windows};
+use super::conv::{ChannelWindows, Channels, GroupWindows, Planes, Windows};
 use super::dots::Dots;
 use super::sweep::Sweep;
 use super::tile::Tiled;
@@ -143,6 +143,21 @@ pub(in crate::kernels) trait Lanes:
     /// The features are there.
     unsafe fn odd(low: Self::Words, high: Self::Words) -> Self::Words;
 
+    /// Which word each lane takes.
+    type Choice: Copy;
+
+    /// The choice of these words, a number below `LANES` for each lane.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn choice(words: &[i32; 16]) -> Self::Choice;
+
+    /// For each lane the word of the lane that is chosen.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn pick(words: Self::Words, choice: Self::Choice) -> Self::Words;
+
     /// Loads the words of these lanes, and has those of `others` elsewhere.
     ///
     /// # Safety
@@ -221,6 +236,19 @@ pub(in crate::kernels) trait WindowLoops<W, A>: Send + Sync {
         channels: Range<usize>,
     );
 
+    /// Computes rows of some outputs of an image, with a region for a part of the input.
+    ///
+    /// # Safety
+    /// As for [`GroupWindows::run`], but for the features.
+    unsafe fn group_windows(
+        &self,
+        of: &GroupWindows<'_, W, A>,
+        image: usize,
+        rows: Range<usize>,
+        outputs: Range<usize>,
+        region: &mut [W],
+    );
+
     /// Folds the windows at some positions.
     ///
     /// # Safety
@@ -288,6 +316,21 @@ impl<S: Lanes> WindowLoops<f32, f32> for S {
             #[inline(always)]
             // SAFETY: the caller's promise; `self` proves the features.
             || unsafe { of.run::<S>(image, rows, channels) },
+        );
+    }
+
+    unsafe fn group_windows(
+        &self,
+        of: &GroupWindows<'_, f32, f32>,
+        image: usize,
+        rows: Range<usize>,
+        outputs: Range<usize>,
+        region: &mut [f32],
+    ) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { of.run::<S>(image, rows, outputs, region) },
         );
     }
 
