@@ -22,8 +22,8 @@ const PER_NANOSECOND: f64 = 59.0;
 const OVERHEAD: [f64; 3] = [1.14, 1.08, 1.05];
 /// Nanoseconds that channels last take less for each multiplication of a depthwise convolution.
 const DEPTHWISE: f64 = 0.008;
-/// Nanoseconds that they take longer for each multiplication of a convolution of larger groups.
-const GROUPED: f64 = 0.03;
+/// The same, for each multiplication of a convolution of larger groups.
+const GROUPED: f64 = 0.002;
 /// Nanoseconds that it takes to transpose an element.
 const TRANSPOSED: f64 = 0.12;
 /// Lanes of a vector.
@@ -123,11 +123,15 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     let taps = product(&mut op.dims.kernel_spatial.iter().map(|&d| kernel.dims()[d]));
     let features = kernel.dims()[op.dims.kernel_input_feature];
     let products = array.element_count() as f64 * features as f64 * taps as f64;
+    let is_f32 = array.element() == ElementType::F32;
     if op.feature_group_count > 1 {
         let is_depthwise = features == 1 && outputs == op.feature_group_count;
-        return Some(products * if is_depthwise { DEPTHWISE } else { -GROUPED });
+        return Some(match (is_depthwise, is_f32) {
+            (true, _) => products * DEPTHWISE,
+            (false, true) => products * GROUPED,
+            (false, false) => 0.0,
+        });
     }
-    let is_f32 = array.element() == ElementType::F32;
     if op.batch_group_count > 1 || !is_f32 || !is_constant(computation, instr.operands[1]) {
         return Some(0.0);
     }
