@@ -1,6 +1,7 @@
 //! Windows that slide over an array: pooling, its gradient, and cumulative sums.
 
 mod by_code;
+mod channels;
 mod group;
 mod reduce;
 mod rows;

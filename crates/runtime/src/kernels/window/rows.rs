@@ -1,7 +1,8 @@
 //! Folds of windows of a few rows and columns, as pooling has them: vectors hold neighbouring positions of a row,
 //! and read the array where it lies.
 //!
-//! Each row of the array is folded along itself once for several rows of the result, whose windows meet it.
+//! Each row of the array is folded along itself once for several rows of the result, whose windows meet it. (Where
+//! positions are several numbers, which windows do not move by one: [`channels`](super::channels).)
 //! (docs/design/pooling.md has the measurements.)
 
 use std::ops::Range;
@@ -29,6 +30,8 @@ const TASK_WORK: usize = 1 << 17;
 const SEGMENT: usize = 1 << 12;
 /// Sizes and distances of this kind are so small that sums and products of two do not overflow.
 const FAR: usize = 1 << 30;
+/// The most points of a window where positions are several numbers: each is read for itself.
+const MOST_POINTS: usize = 128;
 /// The fewest numbers of a position that fill vectors.
 const ENOUGH_LANES: usize = 8;
 
@@ -37,10 +40,10 @@ const ENOUGH_LANES: usize = 8;
 pub(super) struct RowWindows {
     /// How many arrays of two dimensions there are.
     planes: usize,
-    rows: WindowDim,
-    columns: WindowDim,
+    pub rows: WindowDim,
+    pub columns: WindowDim,
     /// Neighbours that share a position of the columns.
-    lanes: usize,
+    pub lanes: usize,
     /// Rows of the result that are computed together.
     at_once: usize,
 }
@@ -89,7 +92,8 @@ impl RowWindows {
                 return None;
             }
         }
-        if lanes > 1 && lanes < ENOUGH_LANES {
+        let points = rows.size.saturating_mul(columns.size);
+        if lanes > 1 && (lanes < ENOUGH_LANES || points > MOST_POINTS) {
             return None;
         }
         let reach = (rows.size - 1) * rows.window_dilation;
@@ -134,54 +138,23 @@ impl RowWindows {
             unsafe { loops.fold_rows(&folds, part) };
         });
     }
-
-    /// What vectors of some numbers of a row meet, none of which has numbers of two positions.
-    #[inline(always)]
-    fn strips_of_channels<S: Lanes, const STRIDE: usize>(
-        &self,
-        numbers: Range<usize>,
-    ) -> Vec<Strip<S::Mask, STRIDE>> {
-        let (dim, channels) = (&self.columns, self.lanes);
-        let (mut strips, mut x) = (Vec::new(), numbers.start);
-        while x < numbers.end {
-            let (position, channel) = (x / channels, x % channels);
-            let count = S::LANES.min(channels - channel).min(numbers.end - x);
-            let lanes = S::mask(count);
-            let element = |point: usize| {
-                let element = position * dim.stride + point * dim.window_dilation;
-                let element = element.checked_add_signed(-dim.pad_low as isize)?;
-                (element < dim.base).then(|| {
-                    let offset = (element * channels + channel) as isize;
-                    Column { point, are_two: false, offset, masks: [lanes; STRIDE] }
-                })
-            };
-            strips.push(Strip {
-                x,
-                count,
-                lanes,
-                columns: (0..dim.size).filter_map(element).collect(),
-            });
-            x += count;
-        }
-        strips
-    }
 }
 
 /// What a task computes: these columns of these rows of some planes of the result.
 pub(in crate::kernels) struct RowPart {
-    planes: Range<usize>,
-    rows: Range<usize>,
-    columns: Range<usize>,
+    pub(super) planes: Range<usize>,
+    pub(super) rows: Range<usize>,
+    pub(super) columns: Range<usize>,
 }
 
 /// What the tasks of a fold share.
 pub(in crate::kernels) struct RowFolds<'a> {
-    windows: RowWindows,
+    pub(super) windows: RowWindows,
     fold: Fold,
     /// The elements of all planes.
-    from: &'a [f32],
-    init: f32,
-    to: Disjoint<'a, f32>,
+    pub(super) from: &'a [f32],
+    pub(super) init: f32,
+    pub(super) to: Disjoint<'a, f32>,
 }
 
 impl RowFolds<'_> {
@@ -193,8 +166,14 @@ impl RowFolds<'_> {
     pub(in crate::kernels) unsafe fn run<S: Lanes>(&self, part: RowPart) {
         // SAFETY: the caller's promise.
         unsafe {
-            let stride = if self.windows.lanes > 1 { 1 } else { self.windows.columns.stride };
-            match (self.fold, stride) {
+            if self.windows.lanes > 1 {
+                return match self.fold {
+                    Fold::Max => self.run_channels::<S, Max>(part),
+                    Fold::Min => self.run_channels::<S, Min>(part),
+                    _ => self.run_channels::<S, Add>(part),
+                };
+            }
+            match (self.fold, self.windows.columns.stride) {
                 (Fold::Add, 1) => self.run_part::<S, Add, 1>(part),
                 (Fold::Add, 2) => self.run_part::<S, Add, 2>(part),
                 (Fold::Max, 1) => self.run_part::<S, Max, 1>(part),
@@ -212,20 +191,18 @@ impl RowFolds<'_> {
     /// As for [`RowFolds::run`].
     #[inline(always)]
     unsafe fn run_part<S: Lanes, F: VectorFold, const STRIDE: usize>(&self, part: RowPart) {
-        let RowWindows { rows, columns, lanes: channels, at_once, .. } = self.windows;
-        let (row_base, row_len) = (columns.base * channels, columns.positions * channels);
+        let RowWindows { rows, columns, at_once, .. } = self.windows;
+        let (row_base, row_len) = (columns.base, columns.positions);
         let line = Line {
             input: columns.base,
             points: columns.size,
             pad_low: columns.pad_low,
             dilation: columns.window_dilation,
         };
-        let strips: Vec<Strip<S::Mask, STRIDE>> = match channels {
-            1 => line.strips::<S, STRIDE>(part.columns.clone()).collect(),
-            _ => self.windows.strips_of_channels::<S, STRIDE>(part.columns.clone()),
-        };
-        // SAFETY: the caller's promise; these are numbers.
-        let [neutral, init] = unsafe { [S::splat(&F::NEUTRAL), S::splat(&self.init)] };
+        let strips: Vec<_> = line.strips::<S, STRIDE>(part.columns.clone()).collect();
+        // SAFETY: the caller's promise; this is a number.
+        let neutral = unsafe { S::splat(&F::NEUTRAL) };
+        let init_is_number = !self.init.is_nan();
         // Blocks of as many rows each: the last rows may be computed twice.
         let blocks = part.rows.len().div_ceil(at_once);
         let count = part.rows.len().div_ceil(blocks.max(1));
@@ -244,112 +221,198 @@ impl RowFolds<'_> {
                 let place = (plane * rows.positions + row) * row_len;
                 lines[..there.start].fill(neutral);
                 lines[there.end..met].fill(neutral);
+                let block = RowBlock { from, there, count, place };
                 for strip in &strips {
-                    let (many, few) = lines[there.clone()].as_chunks_mut::<SIDE_BY_SIDE>();
-                    let mut line_at = from.wrapping_add(there.start * row_base);
-                    for lines in many {
-                        // SAFETY: the caller's promise; these rows are there.
-                        *lines =
-                            unsafe { along::<S, F, STRIDE, _>(line_at, row_base, strip, neutral) };
-                        line_at = line_at.wrapping_add(SIDE_BY_SIDE * row_base);
-                    }
-                    for line in few {
-                        // SAFETY: the caller's promise; this row is there.
-                        [*line] =
-                            unsafe { along::<S, F, STRIDE, _>(line_at, row_base, strip, neutral) };
-                        line_at = line_at.wrapping_add(row_base);
-                    }
-                    let lanes = strip.count;
-                    for i in 0..count {
-                        let under = &lines[i * rows.stride..][..reach + 1];
-                        let mut sum = init;
-                        // SAFETY: the caller's promise.
-                        let mut add = |line: &S::Vec| sum = unsafe { F::apply::<S>(sum, *line) };
-                        match rows.window_dilation {
-                            1 => under.iter().for_each(add),
-                            dilation => under.iter().step_by(dilation).for_each(&mut add),
-                        }
-                        let place = place + i * row_len + strip.x;
-                        // SAFETY: the caller's promise: nothing else accesses these positions, of which there are
-                        // as many as lanes.
-                        unsafe {
-                            let to = self.to.part(place, lanes).as_mut_ptr();
-                            match lanes == S::LANES {
-                                true => S::store_all(to, sum, false),
-                                false => S::store(to, strip.lanes, sum, false),
-                            }
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        let are_numbers = init_is_number
+                            && self.fold_block::<S, F, STRIDE, true>(&block, strip, &mut lines);
+                        if !are_numbers {
+                            self.fold_block::<S, F, STRIDE, false>(&block, strip, &mut lines);
                         }
                     }
                 }
             }
         }
     }
+
+    /// Folds what a vector of positions meets in a block of rows. If `NUMBERS`, what is met is taken for numbers, and the
+    /// result says whether it is.
+    ///
+    /// # Safety
+    /// As for [`RowFolds::run`]. `lines` has what changes nothing for rows that are not there.
+    #[inline(always)]
+    unsafe fn fold_block<S: Lanes, F: VectorFold, const STRIDE: usize, const NUMBERS: bool>(
+        &self,
+        block: &RowBlock,
+        strip: &Strip<S::Mask, STRIDE>,
+        lines: &mut [S::Vec; MOST_MET],
+    ) -> bool {
+        let RowWindows { rows, columns, .. } = self.windows;
+        let (row_base, row_len) = (columns.base, columns.positions);
+        let reach = (rows.size - 1) * rows.window_dilation;
+        let mut seen = S::mask(0);
+        let (many, few) = lines[block.there.clone()].as_chunks_mut::<SIDE_BY_SIDE>();
+        let mut line_at = block.from.wrapping_add(block.there.start * row_base);
+        for lines in many {
+            // SAFETY: the caller's promise; these rows are there.
+            *lines =
+                unsafe { along::<S, F, STRIDE, _, NUMBERS>(line_at, row_base, strip, &mut seen) };
+            line_at = line_at.wrapping_add(SIDE_BY_SIDE * row_base);
+        }
+        for line in few {
+            // SAFETY: the caller's promise; this row is there.
+            [*line] =
+                unsafe { along::<S, F, STRIDE, _, NUMBERS>(line_at, row_base, strip, &mut seen) };
+            line_at = line_at.wrapping_add(row_base);
+        }
+        // SAFETY: the caller's promise; this is a number.
+        let init = unsafe {
+            if NUMBERS && S::is_any(seen) {
+                return false;
+            }
+            S::splat(&self.init)
+        };
+        let lanes = strip.count;
+        for i in 0..block.count {
+            let under = &lines[i * rows.stride..][..reach + 1];
+            let mut sum = init;
+            // SAFETY: the caller's promise.
+            let mut add = |line: &S::Vec| sum = unsafe { F::of::<S, NUMBERS>(sum, *line) };
+            match rows.window_dilation {
+                1 => under.iter().for_each(add),
+                dilation => under.iter().step_by(dilation).for_each(&mut add),
+            }
+            let place = block.place + i * row_len + strip.x;
+            // SAFETY: the caller's promise: nothing else accesses these positions, of which there are
+            // as many as lanes.
+            unsafe {
+                let to = self.to.part(place, lanes).as_mut_ptr();
+                match lanes == S::LANES {
+                    true => S::store_all(to, sum, false),
+                    false => S::store(to, strip.lanes, sum, false),
+                }
+            }
+        }
+        true
+    }
 }
 
-/// Folds what a vector of positions meets in each of `COUNT` rows of the array, `apart` elements apart.
+/// Rows of the result that are computed together.
+struct RowBlock {
+    /// Where the first row of the array would be that their windows meet.
+    from: *const f32,
+    /// Which of the rows that they meet are there.
+    there: Range<usize>,
+    /// How many rows of the result they are.
+    count: usize,
+    /// Where the first of these is in the result.
+    place: usize,
+}
+
+/// Folds what a vector of positions meets in each of `COUNT` rows of the array, `apart` elements apart. If `NUMBERS`, that
+/// is taken for numbers, and lanes of `seen` are set if it is not.
 ///
 /// # Safety
 /// The features are there, and the lanes that are there may be read in the rows, the first of which begins at `from`.
 #[inline(always)]
-unsafe fn along<S: Lanes, F: VectorFold, const STRIDE: usize, const COUNT: usize>(
+unsafe fn along<
+    S: Lanes,
+    F: VectorFold,
+    const STRIDE: usize,
+    const COUNT: usize,
+    const NUMBERS: bool,
+>(
     from: *const f32,
     apart: usize,
     strip: &Strip<S::Mask, STRIDE>,
-    neutral: S::Vec,
+    seen: &mut S::Mask,
 ) -> [S::Vec; COUNT] {
+    // SAFETY: the caller's promise; this is a number.
+    let neutral = unsafe { S::splat(&F::NEUTRAL) };
+    let looks = NUMBERS && F::LOSES_NAN;
     let mut folded = [neutral; COUNT];
     for Column { offset, masks, are_two, .. } in &strip.columns {
         let mut from = from.wrapping_offset(*offset);
+        let mut before = None;
         for folded in &mut folded {
             // SAFETY: the caller's promise.
             unsafe {
                 let low = S::load_or(from, masks[0], neutral);
                 if STRIDE == 1 {
-                    *folded = F::apply::<S>(*folded, low);
+                    *folded = F::of::<S, NUMBERS>(*folded, low);
+                    if looks {
+                        // Two at a time.
+                        before = match before {
+                            None => Some(low),
+                            Some(before) => {
+                                *seen = S::see_nan(*seen, before, low);
+                                None
+                            }
+                        };
+                    }
                 } else {
                     let high = from.wrapping_add(S::LANES);
                     let high = S::load_or(high, masks[STRIDE - 1], neutral);
-                    *folded = F::apply::<S>(*folded, S::even(low, high));
+                    *folded = F::of::<S, NUMBERS>(*folded, S::even(low, high));
                     if *are_two {
-                        *folded = F::apply::<S>(*folded, S::odd(low, high));
+                        *folded = F::of::<S, NUMBERS>(*folded, S::odd(low, high));
+                    }
+                    if looks {
+                        *seen = S::see_nan(*seen, low, high);
                     }
                 }
             }
             from = from.wrapping_add(apart);
+        }
+        if let Some(last) = before {
+            // SAFETY: the caller's promise.
+            unsafe { *seen = S::see_nan(*seen, last, last) };
         }
     }
     folded
 }
 
 /// A fold of vectors.
-trait VectorFold {
+pub(super) trait VectorFold {
     /// What changes no number that it is folded with.
     const NEUTRAL: f32;
+    /// Whether the fold of numbers is another, which may lose a NaN.
+    const LOSES_NAN: bool;
 
-    /// The folds of each two lanes.
+    /// The folds of each two lanes, which are numbers if `NUMBERS`.
     ///
     /// # Safety
     /// The features are there.
-    unsafe fn apply<S: Lanes>(a: S::Vec, b: S::Vec) -> S::Vec;
+    unsafe fn of<S: Lanes, const NUMBERS: bool>(a: S::Vec, b: S::Vec) -> S::Vec;
 }
 
 macro_rules! vector_folds {
-    ($($name:ident $method:ident $neutral:expr;)*) => { $(
+    ($($name:ident $neutral:expr, $method:ident $($numbers:ident)?;)*) => { $(
         struct $name;
 
         impl VectorFold for $name {
             const NEUTRAL: f32 = $neutral;
+            const LOSES_NAN: bool = {
+                let numbers: &[&str] = &[$(stringify!($numbers))?];
+                !numbers.is_empty()
+            };
 
             #[inline(always)]
-            unsafe fn apply<S: Lanes>(a: S::Vec, b: S::Vec) -> S::Vec {
+            unsafe fn of<S: Lanes, const NUMBERS: bool>(a: S::Vec, b: S::Vec) -> S::Vec {
                 // SAFETY: the caller's promise.
-                unsafe { S::$method(a, b) }
+                unsafe {
+                    $(if NUMBERS {
+                        return S::$numbers(a, b);
+                    })?
+                    S::$method(a, b)
+                }
             }
         }
     )* };
 }
 vector_folds! {
-    Add add -0.0;
-    Max max f32::NEG_INFINITY;
-    Min min f32::INFINITY;
+    Add -0.0, add;
+    Max f32::NEG_INFINITY, max max_of_numbers;
+    Min f32::INFINITY, min min_of_numbers;
 }

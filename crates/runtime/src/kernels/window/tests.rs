@@ -92,6 +92,8 @@ fn cases() -> Vec<Vec<WindowDim>> {
             whole(8),
         ],
         vec![dim(30, 4, 4, (0, 0), PLAIN), whole(3000)],
+        // Rows that are cut within a position.
+        vec![dim(5, 3, 2, (1, 1), PLAIN), dim(10, 2, 2, (0, 0), PLAIN), whole(1000)],
         // Positions so far beyond the array that no address is there.
         vec![
             dim(2, 1, 1 << 29, (0, 1 << 50), PLAIN),

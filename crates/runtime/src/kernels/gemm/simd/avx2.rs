@@ -260,13 +260,47 @@ impl Lanes for Avx2F32 {
         // SAFETY: the caller's promise.
         unsafe { number_or_nan(a, b, _mm256_min_ps(a, b), _mm256_or_ps(a, b)) }
     }
+
+    #[inline(always)]
+    unsafe fn max_of_numbers(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { unless_equal(a, b, _mm256_max_ps(a, b), _mm256_and_ps(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn min_of_numbers(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { unless_equal(a, b, _mm256_min_ps(a, b), _mm256_or_ps(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn see_nan(seen: __m256i, a: __m256, b: __m256) -> __m256i {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let unordered = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
+            _mm256_or_si256(seen, _mm256_castps_si256(unordered))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn is_any(lanes: __m256i) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_movemask_epi8(lanes) != 0 }
+    }
+}
+
+/// `equal` where `a` and `b` are; else `other`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unless_equal(a: __m256, b: __m256, other: __m256, equal: __m256) -> __m256 {
+    _mm256_blendv_ps(other, equal, _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b))
 }
 
 /// `equal` where `a` and `b` are; else `a` if it is NaN; else `other`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn number_or_nan(a: __m256, b: __m256, other: __m256, equal: __m256) -> __m256 {
-    let number = _mm256_blendv_ps(other, equal, _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b));
+    let number = unless_equal(a, b, other, equal);
     _mm256_blendv_ps(number, a, _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a))
 }
 

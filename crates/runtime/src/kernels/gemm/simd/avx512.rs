@@ -392,6 +392,29 @@ impl Lanes for Avx512F32 {
         // SAFETY: the caller's promise.
         unsafe { extremes::<0b0100>(a, b) }
     }
+
+    #[inline(always)]
+    unsafe fn max_of_numbers(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_range_ps::<0b0101>(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn min_of_numbers(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_range_ps::<0b0100>(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn see_nan(seen: __mmask16, a: __m512, b: __m512) -> __mmask16 {
+        // SAFETY: the caller's promise.
+        seen | unsafe { _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn is_any(lanes: __mmask16) -> bool {
+        lanes != 0
+    }
 }
 
 /// The lesser or the greater of each two lanes, by the operation and the sign that `_mm512_range_ps` takes:

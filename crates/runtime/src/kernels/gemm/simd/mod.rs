@@ -181,6 +181,30 @@ pub(in crate::kernels) trait Lanes:
     /// # Safety
     /// The features are there.
     unsafe fn min(a: Self::Vec, b: Self::Vec) -> Self::Vec;
+
+    /// The same as [`Lanes::max`] of words that are numbers.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn max_of_numbers(a: Self::Vec, b: Self::Vec) -> Self::Vec;
+
+    /// The same as [`Lanes::min`] of words that are numbers.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn min_of_numbers(a: Self::Vec, b: Self::Vec) -> Self::Vec;
+
+    /// These lanes, and those where either word is NaN.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn see_nan(seen: Self::Mask, a: Self::Vec, b: Self::Vec) -> Self::Mask;
+
+    /// Whether there are any lanes.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn is_any(lanes: Self::Mask) -> bool;
 }
 
 /// Products that need no tiles.
