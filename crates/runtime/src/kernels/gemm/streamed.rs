@@ -64,12 +64,15 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let tiles = Tiles::new(part.rows.clone(), format.heights);
         let work = part.rows.len().saturating_mul(part.cols.len()).saturating_mul(steps);
         let tasks = (work / TASK_WORK).clamp(1, self.tasks);
-        let width = part.cols.len().div_ceil(tasks).next_multiple_of(format.width());
+        // As many panels for each as can be, one more or less: three of two panels would be two and one for two threads.
+        let panels = part.cols.len().div_ceil(format.width());
+        let tasks = tasks.min(panels);
+        let bound = |task: usize| (panels * task / tasks * format.width()).min(part.cols.len());
         scratch::with(part.rows.len() * steps, |packed: &mut [W]| {
             self.pack_lhs(part, tiles.clone(), packed, threads);
             let packed = &*packed;
-            threads.for_ranges(part.cols.len(), width, &|cols| {
-                let cols = part.cols.start + cols.start..part.cols.start + cols.end;
+            threads.for_each(tasks, &|task| {
+                let cols = part.cols.start + bound(task)..part.cols.start + bound(task + 1);
                 let start = packed.as_ptr().wrapping_sub(part.rows.start * steps);
                 let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);
                 let lhs = Lhs { packed: true, start, offsets, runs: &runs, step: 0 };
