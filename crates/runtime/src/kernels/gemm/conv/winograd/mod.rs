@@ -33,7 +33,7 @@ use crate::kernels::disjoint::Disjoint;
 use crate::kernels::gemm::Finish;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::gemm::cut::even_chunks;
+use crate::kernels::gemm::cut::{even_chunks, even_parts};
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::pack::Strided;
 use crate::kernels::gemm::panels::whole_len;
@@ -248,10 +248,17 @@ impl Sizes {
         POINTS.saturating_mul(self.features.saturating_add(self.outputs))
     }
 
-    /// Rows of tiles that are computed at once, of all images one after the other.
+    /// Rows of tiles that are computed at once, of all images one after the other. Several blocks are an even number, as
+    /// threads often are.
     fn blocks(&self, images: usize) -> impl Iterator<Item = Range<usize>> {
         let tiles = (BLOCK_WORDS / self.words_of_tile()).max(BLOCK_TILES);
-        even_chunks(images * self.rows, tiles.div_ceil(self.columns))
+        let rows = images * self.rows;
+        let (blocks, at_once) = even_parts(rows, tiles.div_ceil(self.columns));
+        let at_once = match blocks {
+            1 => at_once,
+            several => rows.div_ceil(several.next_multiple_of(2)),
+        };
+        even_chunks(rows, at_once)
     }
 
     /// Whether there are a quarter fewer products than without sums.
