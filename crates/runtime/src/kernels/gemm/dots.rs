@@ -99,9 +99,10 @@ fn are_lines(steps: &Axis, few: usize, lanes: usize) -> bool {
 }
 
 /// Whether a product of `few` items with many, whose steps are lines of so many neighbours, is computed along
-/// those lines, as one operand lies.
+/// those lines, as one operand lies: where tiles would leave half of a vector empty, if lines fill theirs.
 pub(super) fn runs_along_lines(few: usize, len: usize, lanes: usize) -> bool {
-    few <= SIDE_BY_SIDE && len >= 2 * lanes
+    let are_filled = 4 * len > 3 * len.next_multiple_of(lanes);
+    len >= 2 * lanes && (few <= SIDE_BY_SIDE || few <= lanes / 2 && are_filled)
 }
 
 impl<W: Plain + Default, A: Plain> Product<'_, W, A> {

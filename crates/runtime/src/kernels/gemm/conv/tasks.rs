@@ -14,7 +14,7 @@ use crate::kernels::gemm::TASKS;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
-use crate::kernels::gemm::dots::runs_along_lines;
+use crate::kernels::gemm::dots::{most_few, runs_along_lines};
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::number::Element;
 use crate::kernels::gemm::output::Destination;
@@ -132,7 +132,10 @@ impl Convolution {
     /// not so small that sums run along the features.
     fn packs_whole(&self, cut: &Cut, words: usize, lanes: usize) -> bool {
         let line = self.spatial.last().map_or(1, |dim| dim.kernel) * self.features.size;
-        let along = !self.batch_is_minor() && runs_along_lines(self.outputs.size, line, lanes);
+        let few = self.outputs.size;
+        let along = !self.batch_is_minor()
+            && few <= most_few(self.kernel_steps().len())
+            && runs_along_lines(few, line, lanes);
         cut.features == self.features.size && words <= KERNEL_WORDS && !along
     }
 }

@@ -551,6 +551,26 @@ fn depthwise_windows_with_channels_last() {
 }
 
 #[test]
+fn few_outputs_along_lines() {
+    let orders = [vec![0, 2, 3, 1], vec![2, 3, 0, 1], vec![0, 2, 3, 1]];
+    let near = (6, 3, 1, [1; 2], [1, 1], false);
+    for outputs in [1, 4, 5, 7, 8, 9] {
+        // Lines of two vectors and a number, of three, and of six and of more with a rest.
+        for features in [11, 16, 32, 37] {
+            let sizes = [1, 2, features, outputs];
+            let case = Case { orders: orders.clone(), spatial: vec![near; 2], ..case(sizes) };
+            case.check_by(|conv| matches!(conv.route, Route::Tasks));
+        }
+    }
+    // One dimension, with fewer steps than dots of many outputs have.
+    let orders = [vec![0, 2, 1], vec![2, 0, 1], vec![0, 2, 1]];
+    for outputs in [4, 7] {
+        let case = Case { orders: orders.clone(), ..case([1, 2, 12, outputs]) };
+        Case { spatial: vec![near], ..case }.check();
+    }
+}
+
+#[test]
 fn windows_of_groups_with_channels_last() {
     let last = || vec![0, 2, 3, 1];
     let check = |groups, batch, features, outputs, spatial: [Sizes; 2]| {
