@@ -294,7 +294,9 @@ impl GroupWindows<'_, f32, f32> {
             for x in part.positions.clone() {
                 let Points { points, first } = self.columns.points_at(x);
                 let column = first.wrapping_sub(part.met.start as isize);
-                let input = region.as_ptr().wrapping_offset(column * self.copied.column as isize);
+                // (If no column is there, this is no address, and nothing is read.)
+                let offset = column.wrapping_mul(self.copied.column as isize);
+                let input = region.as_ptr().wrapping_offset(offset);
                 let kernel = kernel.words.as_ptr().wrapping_add(output);
                 let place = Place {
                     input,

@@ -378,7 +378,7 @@ impl Convolution {
                 }
             }),
             // (Of numbers that are converted, or have no such loops, a group is a product.)
-            Route::Grouped if self.are_groups_products((loops, lhs, kernel, out.places)) => {
+            Route::Grouped if self.are_groups_products(loops, lhs, kernel, out.places) => {
                 is_finished = false;
                 self.turn(kernel, |kernel| {
                     // SAFETY: the caller's promise; the result lies in its memory and none of its elements is
@@ -423,12 +423,10 @@ impl Convolution {
     /// numbers, and the kernel is not packed for them.
     fn are_groups_products<W: Arithmetic>(
         &self,
-        (loops, lhs, kernel, out): (
-            &dyn Loops<W, W>,
-            &dyn Elements<W>,
-            Kernel<'_, W>,
-            &dyn Destination<W>,
-        ),
+        loops: &dyn Loops<W, W>,
+        lhs: &dyn Elements<W>,
+        kernel: Kernel<'_, W>,
+        out: &dyn Destination<W>,
     ) -> bool {
         let has_loops = loops.windows().is_some() && lhs.words().is_some() && out.sums().is_some();
         !has_loops && !self.vectors_of_groups() && matches!(kernel, Kernel::Elements(_))
