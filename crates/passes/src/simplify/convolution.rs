@@ -1,9 +1,20 @@
-//! `convolution`: those that are matrix products.
+//! `convolution`: those that are matrix products, and those whose taps mostly meet padding.
 
-use helio_ir::ops::{Convolution, Dot, DotDims};
-use helio_ir::{InstrId, Result};
+use std::ops::Range;
 
-use super::Simplifier;
+use helio_ir::ops::{BinaryOp, Convolution, Dot, DotDims, Pad, PadDim, Slice, WindowDim};
+use helio_ir::{ArrayShape, ElementType, InstrId, Number, Result};
+
+use super::{Simplifier, fold};
+
+/// The most points of a window that are looked at one by one.
+const MAX_POINTS: usize = 1 << 12;
+/// A convolution is a sum of its taps if these meet an element at no more than so large a part of positions, of a hundred.
+const MOST_MET: u128 = 40;
+/// The fewest multiplications, with padding, for which that pays,
+const LEAST_PRODUCTS: u128 = 1 << 22;
+/// and the most taps.
+const MOST_TAPS: usize = 25;
 
 /// A convolution whose window is a single point is a dot of features, when the output has its
 /// dimensions in the input's order with the features last.
@@ -11,8 +22,15 @@ pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
     op: &Convolution,
     operands: &[InstrId],
+    result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
     let &[input, kernel] = operands else { return Ok(None) };
+    if let Some(id) = without_idle_taps(cx, op, [input, kernel], result)? {
+        return Ok(Some(id));
+    }
+    if let Some(id) = sum_of_taps(cx, op, [input, kernel], result)? {
+        return Ok(Some(id));
+    }
     let is_point = op.window.dims.iter().all(|dim| {
         dim.size == 1
             && dim.stride == 1
@@ -48,4 +66,168 @@ pub(super) fn simpler(
         algorithm: op.algorithm.clone(),
     };
     cx.add(dot, &[input, kernel]).map(Some)
+}
+
+/// A spatial dimension of a convolution: elements are neighbours, and the window is not turned around.
+#[derive(Clone, Copy)]
+struct Spatial {
+    window: WindowDim,
+    /// The elements of the input,
+    base: usize,
+    /// and the positions of the result.
+    output: usize,
+}
+
+impl Spatial {
+    /// The spatial dimensions of a convolution of these arrays; `None` if one is not of this kind.
+    fn of(op: &Convolution, base: &ArrayShape, result: &ArrayShape) -> Option<Vec<Spatial>> {
+        let places = op.dims.input_spatial.iter().zip(&op.dims.output_spatial);
+        let dims = op.window.dims.iter().zip(places).map(|(&window, (&from, &to))| Spatial {
+            window,
+            base: base.dims()[from],
+            output: result.dims()[to],
+        });
+        dims.map(|dim| dim.is_plain().then_some(dim)).collect()
+    }
+
+    fn is_plain(&self) -> bool {
+        let has_holes = self.window.base_dilation > 1 && self.base > 1;
+        let is_empty = self.base == 0 || self.output == 0;
+        !has_holes && !self.window.reversal && !is_empty && self.window.size <= MAX_POINTS
+    }
+
+    /// The positions at which a point of the window lies over an element.
+    fn positions(&self, point: usize) -> Range<usize> {
+        let WindowDim { stride, pad_low, window_dilation, .. } = self.window;
+        let stride = stride as i128;
+        // Where it lies at the first position.
+        let first = point as i128 * window_dilation as i128 - i128::from(pad_low);
+        let until = |end: i128| {
+            let position = (end - first + stride - 1).div_euclid(stride);
+            position.clamp(0, self.output as i128) as usize
+        };
+        let start = until(0);
+        start..until(self.base as i128).max(start)
+    }
+}
+
+/// Taps before the first and behind the last that lies over an element at any position are left out.
+fn without_idle_taps(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Convolution,
+    [input, kernel]: [InstrId; 2],
+    result: &ArrayShape,
+) -> Result<Option<InstrId>> {
+    let (Some(base), Some(kernel_shape)) = (cx.draft.array(input), cx.draft.array(kernel)) else {
+        return Ok(None);
+    };
+    let Some(dims) = Spatial::of(op, base, result) else { return Ok(None) };
+    let kernel_shape = kernel_shape.clone();
+    let rank = kernel_shape.rank();
+    let mut part = Slice {
+        starts: vec![0; rank],
+        limits: kernel_shape.dims().to_vec(),
+        strides: vec![1; rank],
+    };
+    let mut fewer = op.clone();
+    for (dim, (to, &d)) in
+        dims.into_iter().zip(fewer.window.dims.iter_mut().zip(&op.dims.kernel_spatial))
+    {
+        let size = dim.window.size;
+        let meets = |&point: &usize| !dim.positions(point).is_empty();
+        let (first, last) = ((0..size).find(meets), (0..size).rev().find(meets));
+        // (Of a convolution without products, zeros are made elsewhere.)
+        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+        let dilation = dim.window.window_dilation as u64;
+        let padding = |taps: usize| (taps as u64).saturating_mul(dilation) as i64;
+        to.size = last + 1 - first;
+        to.pad_low = to.pad_low.saturating_sub(padding(first));
+        to.pad_high = to.pad_high.saturating_sub(padding(size - 1 - last));
+        (part.starts[d], part.limits[d]) = (first, last + 1);
+    }
+    if fewer.window == op.window {
+        return Ok(None);
+    }
+    let kernel = fold::part(cx, part, kernel)?;
+    cx.add(fewer, &[input, kernel]).map(Some)
+}
+
+/// A convolution most of whose taps lie over padding, as of a window that is larger than what it lies over: the sum, for
+/// each tap, of the product of the elements that it meets.
+fn sum_of_taps(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Convolution,
+    [input, kernel]: [InstrId; 2],
+    result: &ArrayShape,
+) -> Result<Option<InstrId>> {
+    if op.feature_group_count != 1 || op.batch_group_count != 1 {
+        return Ok(None);
+    }
+    let (Some(base), Some(kernel_shape)) = (cx.draft.array(input), cx.draft.array(kernel)) else {
+        return Ok(None);
+    };
+    let Some(dims) = Spatial::of(op, base, result) else { return Ok(None) };
+    let (base, kernel_shape) = (base.clone(), kernel_shape.clone());
+    let taps: usize = dims.iter().fold(1, |n, dim| n.saturating_mul(dim.window.size));
+    let (mut met, mut all) = (1_u128, 1_u128);
+    for dim in &dims {
+        let points = (0..dim.window.size).map(|point| dim.positions(point).len() as u128);
+        met = met.saturating_mul(points.sum());
+        all = all.saturating_mul(dim.window.size as u128 * dim.output as u128);
+    }
+    let features = kernel_shape.dims()[op.dims.kernel_input_feature] as u128;
+    let outputs = kernel_shape.dims()[op.dims.kernel_output_feature] as u128;
+    let products = all.saturating_mul(features).saturating_mul(outputs);
+    // (Sums of narrower floats would be rounded for each tap.)
+    let pays = matches!(result.element(), ElementType::F32 | ElementType::F64)
+        && (2..=MOST_TAPS).contains(&taps)
+        && dims.iter().all(|dim| dim.window.stride == 1)
+        && met.saturating_mul(100) <= all.saturating_mul(MOST_MET)
+        && products >= LEAST_PRODUCTS;
+    if !pays {
+        return Ok(None);
+    }
+    let zero = cx.scalar(result.element(), Number::Int(0))?;
+    let whole = |shape: &ArrayShape| Slice {
+        starts: vec![0; shape.rank()],
+        limits: shape.dims().to_vec(),
+        strides: vec![1; shape.rank()],
+    };
+    let mut sum = None;
+    for tap in 0..taps {
+        let mut rest = tap;
+        let (mut from, mut weights) = (whole(&base), whole(&kernel_shape));
+        let mut point = op.clone();
+        let mut pad = vec![PadDim::default(); result.rank()];
+        let mut is_met = true;
+        for (d, dim) in dims.iter().enumerate().rev() {
+            let k = rest % dim.window.size;
+            rest /= dim.window.size;
+            let at = dim.positions(k);
+            is_met &= !at.is_empty();
+            // The element that it meets at the first of these positions.
+            let offset = k as i128 * dim.window.window_dilation as i128;
+            let offset = offset - i128::from(dim.window.pad_low);
+            let first = (at.start as i128 + offset).max(0) as usize;
+            let input_dim = op.dims.input_spatial[d];
+            (from.starts[input_dim], from.limits[input_dim]) = (first, first + at.len());
+            let kernel_dim = op.dims.kernel_spatial[d];
+            (weights.starts[kernel_dim], weights.limits[kernel_dim]) = (k, k + 1);
+            point.window.dims[d] = WindowDim::default();
+            let to = &mut pad[op.dims.output_spatial[d]];
+            (to.low, to.high) = (at.start as i64, (dim.output - at.end) as i64);
+        }
+        if !is_met {
+            continue;
+        }
+        let from = cx.add(from, &[input])?;
+        let weights = fold::part(cx, weights, kernel)?;
+        let product = cx.add(point, &[from, weights])?;
+        let product = cx.add(Pad { dims: pad }, &[product, zero])?;
+        sum = Some(match sum {
+            Some(sum) => cx.add(BinaryOp::Add, &[sum, product])?,
+            None => product,
+        });
+    }
+    Ok(sum)
 }

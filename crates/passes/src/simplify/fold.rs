@@ -1,7 +1,7 @@
 //! Rules for operations on constants: their value is computed now.
 
 use helio_eval::{ASSERT, Context, Evaluator};
-use helio_ir::ops::{Broadcast, Constant, Parameter, Reads};
+use helio_ir::ops::{Broadcast, Constant, Parameter, Reads, Slice};
 use helio_ir::{
     Array, ArrayShape, Computation, InstrId, Literal, Module, Number, Op, Result, Shape,
 };
@@ -102,6 +102,20 @@ fn evaluated(
     let Ok(Literal::Array(value)) = value else { return Ok(None) };
     let value = value.with_shape(result.clone().without_layout())?;
     cx.add(Constant::new(value), &[]).map(Some)
+}
+
+/// A part of an array: of a constant a constant, however large it is. (For parts that take no more memory together than the
+/// constant does.)
+pub(super) fn part(cx: &mut Simplifier<'_, '_>, part: Slice, operand: InstrId) -> Result<InstrId> {
+    let op = part.into();
+    let Some(constant) = cx.constant(operand).cloned() else { return cx.add(op, &[operand]) };
+    let shape = cx.draft.infer(&op, &[operand])?;
+    let surroundings = Context { subnormals: cx.subnormals, ..Context::default() };
+    let value = evaluate(&op, vec![Literal::Array(constant)], &shape, &surroundings);
+    match value {
+        Ok(Literal::Array(value)) => cx.add(Constant::new(value), &[]),
+        _ => cx.add(op, &[operand]),
+    }
 }
 
 /// The elements of a constant, or the one that all elements are equal to.

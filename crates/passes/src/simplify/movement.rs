@@ -42,7 +42,7 @@ pub(super) fn simpler(
             None => indexed::scatter(cx, op, operands),
         },
         Op::Dot(op) => dot::simpler(cx, op, operands),
-        Op::Convolution(op) => convolution::simpler(cx, op, operands),
+        Op::Convolution(op) => convolution::simpler(cx, op, operands, result),
         _ => sink::simpler(cx, op, operands, result),
     }
 }
