@@ -38,12 +38,14 @@ impl Cut {
         let row_work = taps.chain([conv.features.size, conv.outputs.size, minor]);
         let row_work = row_work.fold(1, usize::saturating_mul);
         let many = LEAST_WORK / row_work.max(1);
-        let has_all = |cut: &Cut| cut.features == conv.features.size;
         let large = (many > TASK_ROWS).then(|| Cut::of_rows(conv, batch_is_minor, minor, many));
-        large.flatten().filter(has_all).or_else(|| {
-            // (Features cut in parts would be summed in parts.)
-            Cut::of_rows(conv, batch_is_minor, minor, TASK_ROWS)
-        })
+        // With all features, which would be summed in parts otherwise.
+        let is_near = |cut: &Cut| {
+            let sizes = cut.extents.iter().chain([&cut.batch, &minor, &conv.features.size]);
+            sizes.fold(1, |words: usize, &size| words.saturating_mul(size)) <= REGION_WORDS
+        };
+        let large = large.flatten().filter(is_near);
+        large.or_else(|| Cut::of_rows(conv, batch_is_minor, minor, TASK_ROWS))
     }
 
     /// Cuts so that tasks have about `rows` rows.
