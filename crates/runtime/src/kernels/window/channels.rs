@@ -2,7 +2,8 @@
 //! of a position, and what its window has of them is read where it lies.
 //!
 //! The rows that windows of neighbouring rows have in common are read for each. To fold them along themselves once, as
-//! [`rows`](super::rows) does, takes as many folds where windows move by two, and more that is not one.
+//! [`rows`](super::rows) does, takes as many folds where windows of three rows move by two (nine), and memory for what
+//! they are folded to.
 
 use super::super::gemm::simd::Lanes;
 use super::Covered;

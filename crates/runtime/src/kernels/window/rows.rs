@@ -168,9 +168,10 @@ impl RowFolds<'_> {
         unsafe {
             if self.windows.lanes > 1 {
                 return match self.fold {
+                    Fold::Add => self.run_channels::<S, Add>(part),
                     Fold::Max => self.run_channels::<S, Max>(part),
                     Fold::Min => self.run_channels::<S, Min>(part),
-                    _ => self.run_channels::<S, Add>(part),
+                    _ => unreachable!("checked when there was a plan"),
                 };
             }
             match (self.fold, self.windows.columns.stride) {
