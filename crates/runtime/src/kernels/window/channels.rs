@@ -7,7 +7,7 @@
 
 use super::super::gemm::simd::Lanes;
 use super::Covered;
-use super::rows::{RowFolds, RowPart, VectorFold};
+use super::rows::{RowFolds, RowPart, SeenNan, VectorFold};
 
 /// Vectors of channels whose folds are computed side by side: enough to hide the latency of folds.
 const SIDE_BY_SIDE: usize = 4;
@@ -113,11 +113,11 @@ impl RowFolds<'_> {
         // SAFETY: the caller's promise; these are numbers.
         let [init, neutral] = unsafe { [S::splat(&self.init), S::splat(&F::NEUTRAL)] };
         let mut sums = [init; COUNT];
-        let mut seen = S::mask(0);
+        // SAFETY: the caller's promise.
+        let mut nan = unsafe { SeenNan::<S>::none() };
         for row in 0..points.rows {
             let mut from = from.wrapping_add(row * points.row_step);
             for _ in 0..points.columns {
-                let mut before = None;
                 for (v, sum) in sums.iter_mut().enumerate() {
                     let from = from.wrapping_add(v * S::LANES);
                     // SAFETY: the caller's promise.
@@ -128,27 +128,17 @@ impl RowFolds<'_> {
                         };
                         *sum = F::of::<S, NUMBERS>(*sum, met);
                         if NUMBERS && F::LOSES_NAN {
-                            // Two at a time.
-                            before = match before {
-                                None => Some(met),
-                                Some(before) => {
-                                    seen = S::see_nan(seen, before, met);
-                                    None
-                                }
-                            };
+                            nan.look_at(met);
                         }
                     }
                 }
-                if let Some(last) = before {
-                    // SAFETY: the caller's promise.
-                    seen = unsafe { S::see_nan(seen, last, last) };
-                }
+                nan.look_at_last();
                 from = from.wrapping_add(points.column_step);
             }
         }
         // SAFETY: the caller's promise.
         unsafe {
-            if NUMBERS && S::is_any(seen) {
+            if NUMBERS && nan.is_any() {
                 return false;
             }
             for (v, sum) in sums.into_iter().enumerate() {

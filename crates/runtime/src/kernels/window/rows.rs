@@ -252,24 +252,25 @@ impl RowFolds<'_> {
         let RowWindows { rows, columns, .. } = self.windows;
         let (row_base, row_len) = (columns.base, columns.positions);
         let reach = (rows.size - 1) * rows.window_dilation;
-        let mut seen = S::mask(0);
+        // SAFETY: the caller's promise.
+        let mut nan = unsafe { SeenNan::<S>::none() };
         let (many, few) = lines[block.there.clone()].as_chunks_mut::<SIDE_BY_SIDE>();
         let mut line_at = block.from.wrapping_add(block.there.start * row_base);
         for lines in many {
             // SAFETY: the caller's promise; these rows are there.
             *lines =
-                unsafe { along::<S, F, STRIDE, _, NUMBERS>(line_at, row_base, strip, &mut seen) };
+                unsafe { along::<S, F, STRIDE, _, NUMBERS>(line_at, row_base, strip, &mut nan) };
             line_at = line_at.wrapping_add(SIDE_BY_SIDE * row_base);
         }
         for line in few {
             // SAFETY: the caller's promise; this row is there.
             [*line] =
-                unsafe { along::<S, F, STRIDE, _, NUMBERS>(line_at, row_base, strip, &mut seen) };
+                unsafe { along::<S, F, STRIDE, _, NUMBERS>(line_at, row_base, strip, &mut nan) };
             line_at = line_at.wrapping_add(row_base);
         }
         // SAFETY: the caller's promise; this is a number.
         let init = unsafe {
-            if NUMBERS && S::is_any(seen) {
+            if NUMBERS && nan.is_any() {
                 return false;
             }
             S::splat(&self.init)
@@ -312,7 +313,7 @@ struct RowBlock {
 }
 
 /// Folds what a vector of positions meets in each of `COUNT` rows of the array, `apart` elements apart. If `NUMBERS`, that
-/// is taken for numbers, and lanes of `seen` are set if it is not.
+/// is taken for numbers, and looked at for others.
 ///
 /// # Safety
 /// The features are there, and the lanes that are there may be read in the rows, the first of which begins at `from`.
@@ -327,7 +328,7 @@ unsafe fn along<
     from: *const f32,
     apart: usize,
     strip: &Strip<S::Mask, STRIDE>,
-    seen: &mut S::Mask,
+    nan: &mut SeenNan<S>,
 ) -> [S::Vec; COUNT] {
     // SAFETY: the caller's promise; this is a number.
     let neutral = unsafe { S::splat(&F::NEUTRAL) };
@@ -335,7 +336,6 @@ unsafe fn along<
     let mut folded = [neutral; COUNT];
     for Column { offset, masks, are_two, .. } in &strip.columns {
         let mut from = from.wrapping_offset(*offset);
-        let mut before = None;
         for folded in &mut folded {
             // SAFETY: the caller's promise.
             unsafe {
@@ -343,14 +343,7 @@ unsafe fn along<
                 if STRIDE == 1 {
                     *folded = F::of::<S, NUMBERS>(*folded, low);
                     if looks {
-                        // Two at a time.
-                        before = match before {
-                            None => Some(low),
-                            Some(before) => {
-                                *seen = S::see_nan(*seen, before, low);
-                                None
-                            }
-                        };
+                        nan.look_at(low);
                     }
                 } else {
                     let high = from.wrapping_add(S::LANES);
@@ -360,18 +353,63 @@ unsafe fn along<
                         *folded = F::of::<S, NUMBERS>(*folded, S::odd(low, high));
                     }
                     if looks {
-                        *seen = S::see_nan(*seen, low, high);
+                        nan.look_at(low);
+                        nan.look_at(high);
                     }
                 }
             }
             from = from.wrapping_add(apart);
         }
-        if let Some(last) = before {
-            // SAFETY: the caller's promise.
-            unsafe { *seen = S::see_nan(*seen, last, last) };
-        }
+        nan.look_at_last();
     }
     folded
+}
+
+/// Where vectors had NaN, which are looked at two at a time.
+pub(super) struct SeenNan<S: Lanes> {
+    lanes: S::Mask,
+    /// A vector that was not looked at yet.
+    before: Option<S::Vec>,
+}
+
+impl<S: Lanes> SeenNan<S> {
+    /// None was seen.
+    ///
+    /// # Safety
+    /// The features of `S` are there as long as this is used.
+    #[inline(always)]
+    pub(super) unsafe fn none() -> Self {
+        SeenNan { lanes: S::mask(0), before: None }
+    }
+
+    #[inline(always)]
+    pub(super) fn look_at(&mut self, words: S::Vec) {
+        self.before = match self.before {
+            None => Some(words),
+            Some(before) => {
+                // SAFETY: the promise of who made this.
+                self.lanes = unsafe { S::see_nan(self.lanes, before, words) };
+                None
+            }
+        };
+    }
+
+    /// Looks at the last vector if it had none to be looked at with. (How many there are is known where this is called, or
+    /// it would be asked for each.)
+    #[inline(always)]
+    pub(super) fn look_at_last(&mut self) {
+        if let Some(last) = self.before.take() {
+            // SAFETY: the promise of who made this.
+            self.lanes = unsafe { S::see_nan(self.lanes, last, last) };
+        }
+    }
+
+    /// Whether any vector had one, of those that were looked at.
+    #[inline(always)]
+    pub(super) fn is_any(&self) -> bool {
+        // SAFETY: the promise of who made this.
+        unsafe { S::is_any(self.lanes) }
+    }
 }
 
 /// A fold of vectors.

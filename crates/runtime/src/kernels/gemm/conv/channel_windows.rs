@@ -5,7 +5,6 @@
 //! result, so that vectors of the input are loaded once for all rows that meet them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::finish::FinishRows;
 use super::grouped::Filter;
@@ -70,31 +69,20 @@ impl Convolution {
         let even = rows.output.div_ceil(threads.count()).max(ROWS);
         let strip = if strip > even && self.batch.size < threads.count() { even } else { strip };
         let strips: Vec<_> = even_chunks(rows.output, strip).collect();
-        let tasks = self.batch.size * strips.len();
         // Channels are shared out where there are few rows.
-        let is_few = tasks < threads.count();
+        let is_few = self.batch.size * strips.len() < threads.count();
         let at_once = match is_few {
             true => count.div_ceil(2 * threads.count()).next_multiple_of(16),
             false => count,
         };
-        let chunks: Vec<_> = chunks(0..count, at_once).collect();
-        // Of each strip of an image, the channels that are complete.
-        let complete: Vec<_> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
-        threads.for_each(tasks * chunks.len(), &|task| {
-            let (task, channels) = (task / chunks.len(), &chunks[task % chunks.len()]);
-            let (image, strip) = (task / strips.len(), &strips[task % strips.len()]);
-            // SAFETY: the caller's promise; each task has other elements.
-            unsafe { loops.channel_windows(&windows, image, strip.clone(), channels.clone()) };
-            let Some(finish) = finish else { return };
-            let before = complete[task].fetch_add(channels.len(), Ordering::AcqRel);
-            if before + channels.len() == count {
-                let start = image * self.batch.out + strip.start * rows.out;
-                let positions = Axis::new([(strip.len(), rows.out), (columns.output, columns.out)]);
-                // SAFETY: the caller's promise; all channels of the strip have been computed, by this thread or by
-                // others before they counted them.
-                unsafe { finish.rows(start, &positions, count) };
-            }
-        });
+        let parts: Vec<_> = chunks(0..count, at_once).collect();
+        // SAFETY: the caller's promise; each task has other elements.
+        unsafe {
+            let shared = (&strips[..], &parts[..]);
+            self.each_part([rows, columns], shared, finish, threads, &|image, strip, part| {
+                loops.channel_windows(&windows, image, strip.clone(), part.clone());
+            });
+        }
     }
 }
 

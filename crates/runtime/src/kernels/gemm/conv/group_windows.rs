@@ -7,7 +7,6 @@
 //! the result, so that what is picked is picked once for all rows that meet it.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::finish::FinishRows;
 use super::grouped::Filter;
@@ -98,26 +97,15 @@ impl Convolution {
         let copied = Copied { row: row.min(columns.input) * column, column };
         let windows =
             GroupWindows { conv: self, rows, columns, lhs, kernel, out, positions, copied };
-        // Of each strip of an image, the outputs that are complete.
-        let complete: Vec<_> =
-            (0..self.batch.size * strips.len()).map(|_| AtomicUsize::new(0)).collect();
-        threads.for_each(complete.len() * parts.len(), &|task| {
-            let (task, outputs) = (task / parts.len(), &parts[task % parts.len()]);
-            let (image, strip) = (task / strips.len(), &strips[task % strips.len()]);
-            // SAFETY: the caller's promise; each task has other elements.
-            scratch::with(met_rows * windows.copied.row, |region: &mut [W]| unsafe {
-                loops.group_windows(&windows, image, strip.clone(), outputs.clone(), region);
+        // SAFETY: the caller's promise; each task has other elements.
+        unsafe {
+            let shared = (&strips[..], &parts[..]);
+            self.each_part([rows, columns], shared, finish, threads, &|image, strip, part| {
+                scratch::with(met_rows * windows.copied.row, |region: &mut [W]| {
+                    loops.group_windows(&windows, image, strip.clone(), part.clone(), region);
+                });
             });
-            let Some(finish) = finish else { return };
-            let before = complete[task].fetch_add(outputs.len(), Ordering::AcqRel);
-            if before + outputs.len() == count {
-                let start = image * self.batch.out + strip.start * rows.out;
-                let positions = Axis::new([(strip.len(), rows.out), (columns.output, columns.out)]);
-                // SAFETY: the caller's promise; all outputs of the strip have been computed, by this thread or by
-                // others before they counted them.
-                unsafe { finish.rows(start, &positions, count) };
-            }
-        });
+        }
     }
 }
 

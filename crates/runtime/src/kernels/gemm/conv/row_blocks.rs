@@ -2,8 +2,12 @@
 //! of them meet, vectors are loaded once for all of them.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Spatial;
+use super::finish::FinishRows;
+use super::{Convolution, Spatial};
+use crate::Threads;
+use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::simd::Lanes;
 use crate::kernels::gemm::strips::within;
 
@@ -115,6 +119,42 @@ impl Spatial {
             (ROWS.., ..) => ROWS,
             _ => FEW_ROWS,
         }
+    }
+}
+
+impl Convolution {
+    /// Computes, with `compute`, each of the `parts` of the channels of the result in each strip of the rows of each image,
+    /// and finishes strips all of whose channels are complete.
+    ///
+    /// # Safety
+    /// `compute` writes these elements of the result and no other; channels are last, and nobody else uses what is
+    /// handed over to be finished.
+    pub(super) unsafe fn each_part<A>(
+        &self,
+        [rows, columns]: [Spatial; 2],
+        (strips, parts): (&[Range<usize>], &[Range<usize>]),
+        finish: Option<FinishRows<'_, A>>,
+        threads: Threads<'_>,
+        compute: &(dyn Fn(usize, &Range<usize>, &Range<usize>) + Sync),
+    ) {
+        let count = parts.last().map_or(0, |part| part.end);
+        // Of each strip of an image, the channels that are complete.
+        let complete: Vec<_> =
+            (0..self.batch.size * strips.len()).map(|_| AtomicUsize::new(0)).collect();
+        threads.for_each(complete.len() * parts.len(), &|task| {
+            let (task, part) = (task / parts.len(), &parts[task % parts.len()]);
+            let (image, strip) = (task / strips.len(), &strips[task % strips.len()]);
+            compute(image, strip, part);
+            let Some(finish) = finish else { return };
+            let before = complete[task].fetch_add(part.len(), Ordering::AcqRel);
+            if before + part.len() == count {
+                let start = image * self.batch.out + strip.start * rows.out;
+                let positions = Axis::new([(strip.len(), rows.out), (columns.output, columns.out)]);
+                // SAFETY: the caller's promise; all channels of the strip have been computed, by this thread or by
+                // others before they counted them.
+                unsafe { finish.rows(start, &positions, count) };
+            }
+        });
     }
 }
 
