@@ -16,8 +16,6 @@ const LEAST_PRODUCTS: u128 = 1 << 22;
 /// and the most taps.
 const MOST_TAPS: usize = 25;
 
-/// A convolution whose window is a single point is a dot of features, when the output has its
-/// dimensions in the input's order with the features last.
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
     op: &Convolution,
@@ -25,20 +23,31 @@ pub(super) fn simpler(
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
     let &[input, kernel] = operands else { return Ok(None) };
-    if let Some(id) = without_idle_taps(cx, op, [input, kernel], result)? {
+    if op.window.dims.iter().all(|dim| dim.size == 1) {
+        return product_of_features(cx, op, [input, kernel]);
+    }
+    let (Some(base), Some(weights)) = (cx.draft.array(input), cx.draft.array(kernel)) else {
+        return Ok(None);
+    };
+    let Some(dims) = Spatial::of(op, base, result) else { return Ok(None) };
+    let arrays = Arrays { base: base.clone(), kernel: weights.clone(), result };
+    if let Some(id) = without_idle_taps(cx, op, [input, kernel], &arrays, &dims)? {
         return Ok(Some(id));
     }
-    if let Some(id) = sum_of_taps(cx, op, [input, kernel], result)? {
-        return Ok(Some(id));
-    }
-    let is_point = op.window.dims.iter().all(|dim| {
-        dim.size == 1
-            && dim.stride == 1
-            && dim.pad_low == 0
-            && dim.pad_high == 0
-            && dim.base_dilation == 1
+    sum_of_taps(cx, op, [input, kernel], &arrays, &dims)
+}
+
+/// A convolution whose window is a single point is a dot of features, when the output has its
+/// dimensions in the input's order with the features last.
+fn product_of_features(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Convolution,
+    [input, kernel]: [InstrId; 2],
+) -> Result<Option<InstrId>> {
+    let is_aligned = op.window.dims.iter().all(|dim| {
+        dim.stride == 1 && dim.pad_low == 0 && dim.pad_high == 0 && dim.base_dilation == 1
     });
-    if !is_point || op.feature_group_count != 1 || op.batch_group_count != 1 {
+    if !is_aligned || op.feature_group_count != 1 || op.batch_group_count != 1 {
         return Ok(None);
     }
     let Some(shape) = cx.draft.array(kernel) else { return Ok(None) };
@@ -68,26 +77,38 @@ pub(super) fn simpler(
     cx.add(dot, &[input, kernel]).map(Some)
 }
 
+/// The shapes of what a convolution has and makes.
+struct Arrays<'a> {
+    base: ArrayShape,
+    kernel: ArrayShape,
+    result: &'a ArrayShape,
+}
+
 /// A spatial dimension of a convolution: elements are neighbours, and the window is not turned around.
-#[derive(Clone, Copy)]
 struct Spatial {
     window: WindowDim,
     /// The elements of the input,
     base: usize,
     /// and the positions of the result.
     output: usize,
+    /// For each point of the window, the positions at which it lies over an element.
+    positions: Vec<Range<usize>>,
 }
 
 impl Spatial {
     /// The spatial dimensions of a convolution of these arrays; `None` if one is not of this kind.
     fn of(op: &Convolution, base: &ArrayShape, result: &ArrayShape) -> Option<Vec<Spatial>> {
         let places = op.dims.input_spatial.iter().zip(&op.dims.output_spatial);
-        let dims = op.window.dims.iter().zip(places).map(|(&window, (&from, &to))| Spatial {
-            window,
-            base: base.dims()[from],
-            output: result.dims()[to],
+        let dims = op.window.dims.iter().zip(places).map(|(&window, (&from, &to))| {
+            let (base, output) = (base.dims()[from], result.dims()[to]);
+            let mut dim = Spatial { window, base, output, positions: Vec::new() };
+            if !dim.is_plain() {
+                return None;
+            }
+            dim.positions = (0..window.size).map(|point| dim.positions_of(point)).collect();
+            Some(dim)
         });
-        dims.map(|dim| dim.is_plain().then_some(dim)).collect()
+        dims.collect()
     }
 
     fn is_plain(&self) -> bool {
@@ -97,7 +118,7 @@ impl Spatial {
     }
 
     /// The positions at which a point of the window lies over an element.
-    fn positions(&self, point: usize) -> Range<usize> {
+    fn positions_of(&self, point: usize) -> Range<usize> {
         let WindowDim { stride, pad_low, window_dilation, .. } = self.window;
         let stride = stride as i128;
         // Where it lies at the first position.
@@ -116,26 +137,18 @@ fn without_idle_taps(
     cx: &mut Simplifier<'_, '_>,
     op: &Convolution,
     [input, kernel]: [InstrId; 2],
-    result: &ArrayShape,
+    arrays: &Arrays<'_>,
+    dims: &[Spatial],
 ) -> Result<Option<InstrId>> {
-    let (Some(base), Some(kernel_shape)) = (cx.draft.array(input), cx.draft.array(kernel)) else {
-        return Ok(None);
-    };
-    let Some(dims) = Spatial::of(op, base, result) else { return Ok(None) };
-    let kernel_shape = kernel_shape.clone();
-    let rank = kernel_shape.rank();
-    let mut part = Slice {
-        starts: vec![0; rank],
-        limits: kernel_shape.dims().to_vec(),
-        strides: vec![1; rank],
-    };
+    let mut part = whole(&arrays.kernel);
     let mut fewer = op.clone();
     for (dim, (to, &d)) in
-        dims.into_iter().zip(fewer.window.dims.iter_mut().zip(&op.dims.kernel_spatial))
+        dims.iter().zip(fewer.window.dims.iter_mut().zip(&op.dims.kernel_spatial))
     {
         let size = dim.window.size;
-        let meets = |&point: &usize| !dim.positions(point).is_empty();
-        let (first, last) = ((0..size).find(meets), (0..size).rev().find(meets));
+        let meets = |at: &Range<usize>| !at.is_empty();
+        let (first, last) =
+            (dim.positions.iter().position(meets), dim.positions.iter().rposition(meets));
         // (Of a convolution without products, zeros are made elsewhere.)
         let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
         let dilation = dim.window.window_dilation as u64;
@@ -158,20 +171,16 @@ fn sum_of_taps(
     cx: &mut Simplifier<'_, '_>,
     op: &Convolution,
     [input, kernel]: [InstrId; 2],
-    result: &ArrayShape,
+    Arrays { base, kernel: kernel_shape, result }: &Arrays<'_>,
+    dims: &[Spatial],
 ) -> Result<Option<InstrId>> {
     if op.feature_group_count != 1 || op.batch_group_count != 1 {
         return Ok(None);
     }
-    let (Some(base), Some(kernel_shape)) = (cx.draft.array(input), cx.draft.array(kernel)) else {
-        return Ok(None);
-    };
-    let Some(dims) = Spatial::of(op, base, result) else { return Ok(None) };
-    let (base, kernel_shape) = (base.clone(), kernel_shape.clone());
     let taps: usize = dims.iter().fold(1, |n, dim| n.saturating_mul(dim.window.size));
     let (mut met, mut all) = (1_u128, 1_u128);
-    for dim in &dims {
-        let points = (0..dim.window.size).map(|point| dim.positions(point).len() as u128);
+    for dim in dims {
+        let points = dim.positions.iter().map(|at| at.len() as u128);
         met = met.saturating_mul(points.sum());
         all = all.saturating_mul(dim.window.size as u128 * dim.output as u128);
     }
@@ -188,22 +197,17 @@ fn sum_of_taps(
         return Ok(None);
     }
     let zero = cx.scalar(result.element(), Number::Int(0))?;
-    let whole = |shape: &ArrayShape| Slice {
-        starts: vec![0; shape.rank()],
-        limits: shape.dims().to_vec(),
-        strides: vec![1; shape.rank()],
-    };
     let mut sum = None;
     for tap in 0..taps {
         let mut rest = tap;
-        let (mut from, mut weights) = (whole(&base), whole(&kernel_shape));
+        let (mut from, mut weights) = (whole(base), whole(kernel_shape));
         let mut point = op.clone();
         let mut pad = vec![PadDim::default(); result.rank()];
         let mut is_met = true;
         for (d, dim) in dims.iter().enumerate().rev() {
             let k = rest % dim.window.size;
             rest /= dim.window.size;
-            let at = dim.positions(k);
+            let at = &dim.positions[k];
             is_met &= !at.is_empty();
             // The element that it meets at the first of these positions.
             let offset = k as i128 * dim.window.window_dilation as i128;
@@ -230,4 +234,9 @@ fn sum_of_taps(
         });
     }
     Ok(sum)
+}
+
+/// A slice of all elements.
+fn whole(shape: &ArrayShape) -> Slice {
+    Slice::dense(vec![0; shape.rank()], shape.dims().to_vec())
 }
