@@ -11,8 +11,8 @@ use helio_ir::{
     BinaryOp, ElementType, InstrId, Native, Number, Op, Result, Shape, UnaryOp, dispatch_type,
 };
 
-use super::Simplifier;
 use super::progression::progression;
+use super::{Simplifier, separable};
 use crate::draft::addition;
 use crate::recognize;
 
@@ -144,6 +144,11 @@ pub(super) fn gather(
     }
     if let Some(slice) = counted(cx, op, [x, indices], shape)? {
         return Ok(Some(slice));
+    }
+    if let Some(result) = shape.as_array()
+        && let Some(gathered) = separable::gather(cx, op, [x, indices], result)?
+    {
+        return Ok(Some(gathered));
     }
     if !has_columns(cx, indices, dims.index_vector_dim) {
         return Ok(None);

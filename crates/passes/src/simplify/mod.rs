@@ -25,6 +25,7 @@ mod progression;
 mod reduce;
 mod reshape;
 mod scatter;
+mod separable;
 mod shared;
 mod sink;
 mod slice;

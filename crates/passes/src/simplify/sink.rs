@@ -3,7 +3,7 @@
 //! Broadcasts then repeat results instead of work, and reshapes and transposes meet others to
 //! cancel with, or a dot that takes them in.
 
-use helio_ir::ops::{Broadcast, Transpose};
+use helio_ir::ops::{Broadcast, Gather, Transpose};
 use helio_ir::{ArrayShape, InstrId, Op, Result};
 use smallvec::SmallVec;
 
@@ -22,6 +22,10 @@ enum Move {
     Transpose(Vec<usize>),
 }
 
+/// What is computed of gathered elements is computed before they are gathered if these are at least so many times as many
+/// as those that they are taken from.
+const LEAST_GROWTH: usize = 2;
+
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
     op: &Op,
@@ -31,7 +35,9 @@ pub(super) fn simpler(
     if result.is_scalar() || !is_same_element(cx, op, operands) {
         return Ok(None);
     }
-    let Some((movement, dims)) = common_move(cx, operands) else { return Ok(None) };
+    let Some((movement, dims)) = common_move(cx, operands) else {
+        return above_gather(cx, op, operands, result);
+    };
     let mut sources = SmallVec::<[InstrId; 4]>::new();
     for &operand in operands {
         sources.push(match cx.scalar_of(operand) {
@@ -71,6 +77,85 @@ fn common_move(cx: &Simplifier<'_, '_>, operands: &[InstrId]) -> Option<(Move, V
     }
     // Of scalars alone, the result is one.
     common.or(Some((Move::Broadcast(Vec::new()), Vec::new())))
+}
+
+/// f(gather(x, i), gather(y, i), broadcast(z)) → gather(f(x, y, broadcast(z)), i), if that is less work.
+fn above_gather(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Op,
+    operands: &[InstrId],
+    result: &ArrayShape,
+) -> Result<Option<InstrId>> {
+    let gathers = operands.iter().find_map(|&operand| match cx.draft.op(operand) {
+        Op::Gather(op) => Some((op, cx.draft.operands(operand))),
+        _ => None,
+    });
+    let Some((gather, &[x, indices])) = gathers else { return Ok(None) };
+    let gather = Gather::clone(gather);
+    let Some(array) = cx.draft.array(x) else { return Ok(None) };
+    let dims = array.dims().to_vec();
+    if array.element_count().saturating_mul(LEAST_GROWTH) > result.element_count() {
+        return Ok(None);
+    }
+    let mut sources = SmallVec::<[Source; 4]>::new();
+    for &operand in operands {
+        let source = match cx.scalar_of(operand) {
+            Some(scalar) => Some(Source::Scalar(scalar)),
+            None => source_of(cx, operand, (&gather, indices), &dims),
+        };
+        let Some(source) = source else { return Ok(None) };
+        sources.push(source);
+    }
+    let mut placed = SmallVec::<[InstrId; 4]>::new();
+    for source in sources {
+        placed.push(match source {
+            Source::Scalar(scalar) => cx.broadcast_scalar(scalar, &dims)?,
+            Source::Array(id) => id,
+            Source::Repeated(op, id) => cx.add(op, &[id])?,
+        });
+    }
+    let value = cx.add(op.clone(), &placed)?;
+    cx.add(gather, &[value, indices]).map(Some)
+}
+
+/// What stands for an operand before a gather.
+enum Source {
+    Scalar(InstrId),
+    Array(InstrId),
+    Repeated(Broadcast, InstrId),
+}
+
+/// What a gather by these indices from an array of these sizes would make an operand of.
+fn source_of(
+    cx: &Simplifier<'_, '_>,
+    operand: InstrId,
+    (gather, indices): (&Gather, InstrId),
+    sizes: &[usize],
+) -> Option<Source> {
+    let &from = cx.draft.operands(operand).first()?;
+    match cx.draft.op(operand) {
+        Op::Gather(op) => {
+            let is_same = op.dims == gather.dims
+                && op.slice_sizes == gather.slice_sizes
+                && cx.draft.operands(operand)[1] == indices
+                && cx.draft.array(from)?.dims() == sizes;
+            is_same.then_some(Source::Array(from))
+        }
+        Op::Broadcast(op) => {
+            // It says the same for all places that are gathered, and slices have all of what it goes along.
+            let kept = gather.dims.offset_operand_dims(sizes.len());
+            let dimension = |d: &usize| {
+                let place = gather.dims.offset_dims.iter().position(|to| to == d)?;
+                let d = kept[place];
+                (gather.slice_sizes[d] == sizes[d]).then_some(d)
+            };
+            let dimensions: Vec<usize> =
+                op.dimensions.iter().map(dimension).collect::<Option<_>>()?;
+            let shape = ArrayShape::new(op.shape.element(), sizes.to_vec()).ok()?;
+            Some(Source::Repeated(Broadcast { shape, dimensions }, from))
+        }
+        _ => None,
+    }
 }
 
 /// Whether each element of the result depends on the same element of the operands only.
