@@ -1,6 +1,7 @@
 //! The tiles of a block of rows: where each finds its rows of lhs and of the result.
 
 use std::any::Any;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -8,6 +9,7 @@ use smallvec::SmallVec;
 use super::axis::Axis;
 use super::cut::Tiles;
 use super::engine::{ProductBlock, Shared};
+use super::few_steps::{FewSteps, FewStepsKernel, LEAST_ROWS, MOST_STEPS};
 use super::tile::{Ahead, MAX_ROWS, Run, TileArgs, Tiled};
 
 /// The rows of memory that sums are accumulated in.
@@ -30,20 +32,25 @@ struct TileRows {
 pub(super) struct Offsets {
     /// From row to row, if all neighbours are equally far apart.
     stride: Option<usize>,
-    /// If they are, the rows of any tile from its first; otherwise those of each tile from the first row of
-    /// all.
+    /// If they are, or are so within tiles, the rows of any tile from its first; otherwise those of each tile from the first
+    /// row of all.
     tiles: SmallVec<[TileRows; 1]>,
+    /// How far the first row of each tile is from the first row of all, if they are equally far apart within tiles.
+    firsts: SmallVec<[usize; 16]>,
 }
 
 impl Offsets {
     pub(super) fn even(stride: usize) -> Self {
         let rows = TileRows { from: std::array::from_fn(|i| i * stride), is_even: true };
-        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]) }
+        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]), firsts: SmallVec::new() }
     }
 
     pub(super) fn of(axis: &Axis, tiles: Tiles) -> Self {
         if let Some(stride) = axis.stride() {
             return Offsets::even(stride);
+        }
+        if let Some((stride, firsts)) = firsts(axis, &tiles) {
+            return Offsets { stride: None, firsts, ..Offsets::even(stride) };
         }
         // The rows of tiles follow each other: those of the axis that are equally far apart are taken to their end.
         let (mut place, mut left, mut stride) = (0, 0, 0);
@@ -62,16 +69,40 @@ impl Offsets {
             let is_even = is_one_run || of_tile.windows(3).all(|w| apart(&w[1..]) == apart(w));
             TileRows { from, is_even }
         };
-        Offsets { stride: None, tiles: tiles.map(rows).collect() }
+        Offsets { stride: None, tiles: tiles.map(rows).collect(), firsts: SmallVec::new() }
     }
 
     /// Where a tile begins, by its number and first row, and its rows from there.
     fn tile(&self, number: usize, first: usize) -> (usize, &TileRows) {
         match self.stride {
             Some(stride) => (first * stride, &self.tiles[0]),
-            None => (0, &self.tiles[number]),
+            None => match self.firsts.get(number) {
+                Some(&place) => (place, &self.tiles[0]),
+                None => (0, &self.tiles[number]),
+            },
         }
     }
+}
+
+/// How far rows of an axis are apart, and where each tile begins, if tiles are cut so that the rows of each are equally far
+/// apart.
+fn firsts(axis: &Axis, tiles: &Tiles) -> Option<(usize, SmallVec<[usize; 16]>)> {
+    if !tiles.are_in_runs {
+        return None;
+    }
+    let (mut place, mut left, mut stride) = (0, 0, 0);
+    let first = |tile: Range<usize>| {
+        if left == 0 {
+            (place, left, stride) = axis.run(tile.start, usize::MAX);
+        }
+        let first = place;
+        // (Rows of another axis than that which tiles are cut for may end within one.)
+        left = left.checked_sub(tile.len())?;
+        place += tile.len() * stride;
+        Some(first)
+    };
+    let firsts = tiles.clone().map(first).collect::<Option<_>>()?;
+    Some((stride, firsts))
 }
 
 /// lhs for a block of steps and rows.
@@ -90,8 +121,10 @@ pub(super) struct Lhs<'a, W> {
 pub(super) struct TileBlock<'a, W, A> {
     tiled: &'a dyn Tiled<W, A>,
     session: Box<dyn Any>,
-    /// The rows of each tile.
-    pub tiles: SmallVec<[Range<usize>; 16]>,
+    /// How rows are cut into tiles,
+    cut: Tiles,
+    /// and the rows of each, once somebody asks. (Kernels for few steps do not.)
+    tiles: OnceCell<SmallVec<[Range<usize>; 16]>>,
     lhs: Lhs<'a, W>,
     out: Offsets,
     origin: Shared<A>,
@@ -110,14 +143,21 @@ impl<'a, W, A> TileBlock<'a, W, A> {
             session: tiled.session(),
             lhs,
             out: Offsets::of(part.place.rows, tiles.clone()),
-            tiles: tiles.collect(),
+            cut: tiles,
+            tiles: OnceCell::new(),
             origin: part.place.origin,
             add: part.add,
         }
     }
 
-    /// Some columns, at most as many as a tile has, for which rhs begins at `start`, its rows being `step` apart.
-    pub(super) fn panel(&self, cols: Range<usize>, (start, step): (*const W, usize)) -> Panel<W> {
+    /// Some columns, at most as many as a tile has, for which rhs begins at `start`, its rows being `step` apart: as many
+    /// words as a tile has columns may be read of each if it is `packed`.
+    pub(super) fn panel(
+        &self,
+        cols: Range<usize>,
+        (start, step): (*const W, usize),
+        packed: bool,
+    ) -> Panel<W> {
         let format = self.tiled.format();
         let vecs = cols.len().div_ceil(format.lanes);
         let last_lanes = cols.len() - (vecs - 1) * format.lanes;
@@ -125,7 +165,7 @@ impl<'a, W, A> TileBlock<'a, W, A> {
             first: cols.start,
             vecs,
             last_lanes,
-            is_whole: last_lanes == format.lanes,
+            has_vectors: packed || last_lanes == format.lanes,
             is_half: last_lanes * 2 <= format.lanes,
             row_bytes: format.width() * size_of::<W>(),
             rhs: start,
@@ -140,10 +180,64 @@ impl<'a, W, A> TileBlock<'a, W, A> {
     /// What lhs and the panel tell may be read, and the sums of these rows and columns read and written, which
     /// nothing else accesses.
     pub(super) unsafe fn run(&self, panel: &Panel<W>, mut ahead: impl FnMut(usize) -> Ahead) {
-        for number in 0..self.tiles.len() {
+        for number in 0..self.tiles().len() {
             // SAFETY: the caller's promise.
             unsafe { self.run_tile(number, panel, ahead(number)) };
         }
+    }
+
+    /// The kernel for `steps` that are few, if it computes a panel.
+    pub(super) fn few_steps(&self, panel: &Panel<W>, steps: usize) -> Option<FewStepsKernel<W, A>> {
+        let lhs = &self.lhs;
+        let are_neighbours = !lhs.packed && lhs.step == 1 && lhs.runs.len() == 1;
+        let are_even = lhs.offsets.stride.is_some() && self.out.stride.is_some();
+        let are_few = (1..=MOST_STEPS).contains(&steps) && self.rows().len() >= LEAST_ROWS;
+        let are_read = panel.is_half || panel.has_vectors;
+        let whole = panel.vecs - usize::from(panel.is_half);
+        (are_few && are_neighbours && are_even && are_read && !self.add)
+            .then(|| self.tiled.few_steps(whole, panel.is_half))?
+    }
+
+    /// The rows of each tile.
+    pub(super) fn tiles(&self) -> &[Range<usize>] {
+        self.tiles.get_or_init(|| self.cut.clone().collect())
+    }
+
+    /// The rows of all tiles.
+    pub(super) fn rows(&self) -> Range<usize> {
+        self.cut.rows.clone()
+    }
+
+    /// Computes some rows of the columns of a panel, at least as many as a tile of `kernel` has; asks for what is `ahead`.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; [`Self::few_steps`] has given the kernel for this panel and so many steps.
+    pub(super) unsafe fn run_few_steps(
+        &self,
+        (kernel, steps): (FewStepsKernel<W, A>, usize),
+        panel: &Panel<W>,
+        rows: Range<usize>,
+        ahead: Range<*const u8>,
+    ) {
+        let (Some(lhs_row), Some(out_row), [run]) =
+            (self.lhs.offsets.stride, self.out.stride, self.lhs.runs)
+        else {
+            unreachable!("rows are equally far apart, as `few_steps` has seen")
+        };
+        let of = FewSteps {
+            rows: rows.len(),
+            cols: (panel.vecs - 1) * self.tiled.format().lanes + panel.last_lanes,
+            steps,
+            lhs: self.lhs.start.wrapping_add(rows.start * lhs_row + run.offset),
+            lhs_row,
+            rhs: panel.rhs,
+            rhs_step: panel.rhs_step,
+            out: self.origin.get().wrapping_add(rows.start * out_row + panel.first),
+            out_row,
+            ahead,
+        };
+        // SAFETY: the caller's promise; `self.tiled` proves the features.
+        unsafe { kernel(&of) };
     }
 
     /// Computes the columns of a panel, of the rows of one tile, by its number, which asks for what is `ahead`.
@@ -152,7 +246,7 @@ impl<'a, W, A> TileBlock<'a, W, A> {
     /// As for [`Self::run`], of these rows.
     #[inline(always)]
     pub(super) unsafe fn run_tile(&self, number: usize, panel: &Panel<W>, ahead: Ahead) {
-        let tile = &self.tiles[number];
+        let tile = &self.tiles()[number];
         let (lhs_start, lhs_rows) = self.lhs.offsets.tile(number, tile.start);
         let (out, out_rows) = self.out.tile(number, tile.start);
         let args = TileArgs {
@@ -174,15 +268,24 @@ impl<'a, W, A> TileBlock<'a, W, A> {
         };
         let packed = self.lhs.packed;
         let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(panel.row_bytes);
-        let whole = match suits {
-            true if panel.is_whole => self.tiled.whole_tile(tile.len(), panel.vecs, packed),
-            true if panel.is_half => self.tiled.half_tile(tile.len(), panel.vecs - 1, packed),
-            _ => None,
-        };
-        let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), panel.vecs, packed));
+        let rows = tile.len();
+        let half = (suits && panel.is_half)
+            .then(|| self.tiled.half_tile(rows, panel.vecs - 1, packed))
+            .flatten();
+        let whole = (suits && panel.has_vectors)
+            .then(|| self.tiled.whole_tile(rows, panel.vecs, packed))
+            .flatten();
+        let compute = half.or(whole).unwrap_or_else(|| self.tiled.tile(rows, panel.vecs, packed));
         // SAFETY: the caller's promise; `self.tiled` proves the features; what whole tiles take for granted was
         // just looked at.
         unsafe { compute(&args) };
+    }
+}
+
+impl<W> Panel<W> {
+    /// Where so many steps of it lie, if it is packed.
+    pub(super) fn bytes(&self, steps: usize) -> Range<*const u8> {
+        self.rhs.cast()..self.rhs.wrapping_add(self.rhs_step * steps).cast()
     }
 }
 
@@ -193,8 +296,8 @@ pub(super) struct Panel<W> {
     /// The vectors of a row, and how many lanes of the last of them count.
     vecs: usize,
     last_lanes: usize,
-    /// Whether all lanes of the last vector count.
-    is_whole: bool,
+    /// Whether all lanes of the last vector may be read.
+    has_vectors: bool,
     /// Whether no more than half of the last vector counts.
     is_half: bool,
     /// The bytes of a row of a whole tile.

@@ -2,25 +2,60 @@
 
 use std::ops::Range;
 
+use super::axis::Axis;
+
 /// Rows cut into tiles that are about as high as each other.
 #[derive(Clone)]
 pub(super) struct Tiles {
     pub rows: Range<usize>,
     next: usize,
     heights: &'static [usize],
-    /// Where each number of rows is a height: how high tiles are, and up to which row they are one row higher.
-    even: Option<(usize, usize)>,
+    /// How high they are where each number of rows is a height.
+    even: Option<Even>,
+    /// Whether rows are cut where [`Tiles::in_runs`] says.
+    pub are_in_runs: bool,
+}
+
+/// Rows in as few tiles as can be, one after the other.
+#[derive(Clone)]
+struct Even {
+    /// The first row, and how many they are.
+    start: usize,
+    rows: usize,
+    /// How high tiles are,
+    height: usize,
+    /// and how many of the rows are in tiles that are one row higher: the first.
+    higher: usize,
+}
+
+impl Even {
+    fn new(rows: Range<usize>, most: usize) -> Self {
+        let tiles = rows.len().div_ceil(most).max(1);
+        let (height, higher) = (rows.len() / tiles, rows.len() % tiles);
+        Even { start: rows.start, rows: rows.len(), height, higher: higher * (height + 1) }
+    }
 }
 
 impl Tiles {
     pub(super) fn new(rows: Range<usize>, heights: &'static [usize]) -> Self {
         let most = heights.last().copied().filter(|&most| most == heights.len());
-        let even = most.map(|most| {
-            let tiles = rows.len().div_ceil(most).max(1);
-            let (height, higher) = (rows.len() / tiles, rows.len() % tiles);
-            (height, rows.start + higher * (height + 1))
-        });
-        Tiles { next: rows.start, rows, heights, even }
+        let even = most.map(|most| Even::new(rows.clone(), most));
+        Tiles { next: rows.start, rows, heights, even, are_in_runs: false }
+    }
+
+    /// Tiles that end where these rows are no longer equally far apart, if that leaves tiles more than half as high as can be. (What
+    /// reads rows that are takes less than what has a pointer for each; with fewer rows, sums wait for each other.)
+    pub(super) fn in_runs(self, rows: &Axis) -> Self {
+        let most = self.heights.last().copied().unwrap_or(1);
+        let (start, (_, run, _)) = (self.rows.start, rows.run(0, usize::MAX));
+        if run >= self.rows.len() || !start.is_multiple_of(run) || self.even.is_none() {
+            return self;
+        }
+        let even = Even::new(start..start + run, most);
+        match even.height > most / 2 {
+            true => Tiles { even: Some(even), are_in_runs: true, ..self },
+            false => self,
+        }
     }
 }
 
@@ -32,8 +67,13 @@ impl Iterator for Tiles {
         if rest == 0 {
             return None;
         }
-        let height = match self.even {
-            Some((height, until)) => height + usize::from(start < until),
+        let height = match &mut self.even {
+            Some(even) => {
+                if start == even.start + even.rows {
+                    even.start = start;
+                }
+                (even.height + usize::from(start < even.start + even.higher)).min(rest)
+            }
             None => {
                 let &most = self.heights.last()?;
                 let even = rest.div_ceil(rest.div_ceil(most));
@@ -96,5 +136,22 @@ mod tests {
         assert_eq!(any(6).collect::<Vec<_>>(), [3, 3]);
         assert_eq!(any(4).collect::<Vec<_>>(), [4]);
         assert_eq!(any(0).count(), 0);
+    }
+
+    #[test]
+    fn tiles_end_where_runs_do() {
+        const HEIGHTS: &[usize] = &[1, 2, 3, 4, 5];
+        // Five runs; the last tiles end where the rows do.
+        let heights = |rows: Range<usize>, run: usize| -> Vec<usize> {
+            let axis = Axis::new([(5, 100), (run, 3)]);
+            Tiles::new(rows, HEIGHTS).in_runs(&axis).map(|tile| tile.len()).collect()
+        };
+        assert_eq!(heights(0..32, 8), [4, 4, 4, 4, 4, 4, 4, 4]);
+        assert_eq!(heights(7..30, 7), [4, 3, 4, 3, 4, 3, 2]);
+        assert_eq!(heights(0..12, 4), [4, 4, 4]);
+        // Tiles would be too low; they do not begin with a run; there is one.
+        assert_eq!(heights(0..10, 2), [5, 5]);
+        assert_eq!(heights(3..13, 8), [5, 5]);
+        assert_eq!(heights(0..10, 10), [5, 5]);
     }
 }

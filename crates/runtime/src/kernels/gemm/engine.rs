@@ -16,6 +16,7 @@ use super::TASK_WORK;
 use super::axis::Axis;
 use super::block::{Lhs, Offsets, SumRows, TileBlock};
 use super::cut::{Tiles, chunks, even_parts};
+use super::few_steps::{ROWS_AT_ONCE, row_groups};
 use super::pack::{InPlace, MAX_WIDTH, Source};
 use super::panels::{pack_rhs, step_chunks, whole_len};
 use super::streamed::is_large;
@@ -141,6 +142,13 @@ enum BlockRhs<W> {
     Packed { start: Shared<W>, col: usize, panel_steps: usize },
     /// Where it lies.
     Plain { start: Shared<W>, step_stride: usize },
+}
+
+impl<W> BlockRhs<W> {
+    /// Whether panels are as wide as a tile.
+    fn is_packed(&self) -> bool {
+        matches!(self, BlockRhs::Packed { .. })
+    }
 }
 
 impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
@@ -369,6 +377,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 (step, lhs_step) = (step + len, stride);
             }
             let start = plain.start.get().cast_const();
+            let tiles = tiles.in_runs(plain.items);
             let offsets = Offsets::of(plain.items, tiles.clone());
             let lhs = Lhs { packed: false, start, offsets, runs: &runs, step: lhs_step };
             // SAFETY: the caller's promise; the pointers are to rows of lhs.
@@ -419,7 +428,6 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let all_rows = tiles.rows.clone();
         let format = self.tiled.format();
         let block = TileBlock::new(self.tiled, part, tiles, lhs);
-        let count = block.tiles.len();
         // What was packed a moment ago is still in the second-level cache then. Constants were packed long ago:
         // other operands of the program have taken their place.
         let is_constant = matches!(self.rhs, Rhs::Panels(_));
@@ -430,7 +438,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let stride = part.place.rows.stride().unwrap_or(1).wrapping_mul(size_of::<A>());
         let is_split = !(stride | part.place.origin.get().addr()).is_multiple_of(LINE_BYTES);
         // (Tiles of blocks of numbers read a panel faster than the second level gives it.)
-        let is_packed = matches!(rhs, BlockRhs::Packed { .. }) && !format.in_blocks;
+        let is_packed = rhs.is_packed() && !format.in_blocks;
         // The most bytes of a group of columns whose panels are gone through for each tile of rows.
         let by_rows = match (is_packed && is_fresh && is_split, format.in_blocks) {
             (true, _) => second_level_bytes(),
@@ -450,19 +458,41 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         for group in chunks(cols, GROUP_COLUMNS) {
             let panels = || chunks(group.clone(), format.width());
             let group_bytes = group.len() * steps * size_of::<W>();
-            if group_bytes <= by_rows {
+            let few_steps = panels().map(|cols| {
+                let panel = block.panel(cols.clone(), panel(cols.start), rhs.is_packed());
+                block.few_steps(&panel, steps).map(|kernel| (kernel, panel))
+            });
+            let few_steps: Option<SmallVec<[_; 16]>> = few_steps.collect();
+            if let Some(panels) = few_steps {
+                let most = if group_bytes <= by_rows { ROWS_AT_ONCE } else { usize::MAX };
+                for rows in row_groups(block.rows(), most) {
+                    for (i, (kernel, panel)) in panels.iter().enumerate() {
+                        // The next panel comes closer meanwhile.
+                        let ahead = match panels.get(i + 1) {
+                            Some((_, next)) if is_far && rhs.is_packed() => next.bytes(steps),
+                            _ => panel.bytes(0),
+                        };
+                        // SAFETY: the caller's promise; the kernel is for this panel.
+                        unsafe {
+                            block.run_few_steps((*kernel, steps), panel, rows.clone(), ahead)
+                        };
+                    }
+                }
+            } else if group_bytes <= by_rows {
                 // Row by row of tiles: a cache line in which one panel's sums end and the next one's begin is written
                 // by both while it is near.
-                let panels = panels().map(|cols| block.panel(cols.clone(), panel(cols.start)));
+                let panels = panels()
+                    .map(|cols| block.panel(cols.clone(), panel(cols.start), rhs.is_packed()));
                 let panels: SmallVec<[_; 16]> = panels.collect();
                 let nothing = Ahead::nothing(panel(group.start).0.cast());
-                for number in 0..count {
+                for number in 0..block.tiles().len() {
                     for panel in &panels {
                         // SAFETY: the caller's promise.
                         unsafe { block.run_tile(number, panel, nothing) };
                     }
                 }
             } else {
+                let count = block.tiles().len();
                 for cols in panels() {
                     let (start, step) = panel(cols.start);
                     let (bytes, at) = (step * size_of::<W>(), start.cast::<u8>());
@@ -484,7 +514,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         BlockRhs::Plain { .. } => Ahead::nothing(at),
                     };
                     // SAFETY: the caller's promise.
-                    unsafe { block.run(&block.panel(cols, (start, step)), ahead) };
+                    unsafe { block.run(&block.panel(cols, (start, step), rhs.is_packed()), ahead) };
                 }
             }
             if part.last {

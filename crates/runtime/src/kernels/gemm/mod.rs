@@ -15,6 +15,7 @@ mod dots;
 mod engine;
 #[cfg(target_arch = "x86_64")]
 mod few;
+mod few_steps;
 mod narrow;
 mod number;
 mod operand;

@@ -133,17 +133,17 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                     let first = panel_cols.end;
                     let following = first..part.cols.end.min(first + width);
                     let ours = if first < cols.end { following.clone() } else { first..first };
-                    let shares = Shares { source, format, steps, tiles: block.tiles.len() };
+                    let shares = Shares { source, format, steps, tiles: block.tiles().len() };
                     let ahead = |tile: usize| {
                         if tile > 0 {
                             shares.pack(tile - 1, ours.clone(), next);
                         }
                         shares.ahead(tile, following.clone(), now)
                     };
-                    let panel = block.panel(panel_cols, (now.as_ptr(), width));
+                    let panel = block.panel(panel_cols, (now.as_ptr(), width), true);
                     // SAFETY: the caller's promise; the panel is packed.
                     unsafe { block.run(&panel, ahead) };
-                    shares.pack(block.tiles.len() - 1, ours.clone(), next);
+                    shares.pack(block.tiles().len() - 1, ours.clone(), next);
                     std::mem::swap(&mut now, &mut next);
                 }
                 if part.last {
@@ -188,13 +188,13 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 };
                 let row_bytes = width * size_of::<W>();
                 let ahead = |tile: usize| {
-                    let bound = |tile: usize| steps.len() * tile / block.tiles.len();
+                    let bound = |tile: usize| steps.len() * tile / block.tiles().len();
                     let (first, end) = (bound(tile), bound(tile + 1));
                     let place = next.cast::<u8>().wrapping_add(first * row_bytes);
                     Ahead::rows(place, row_bytes, pace(end - first, steps.len()))
                 };
                 // SAFETY: the caller's promise; the panels hold these steps of these columns.
-                unsafe { block.run(&block.panel(panel_cols, (now, width)), ahead) };
+                unsafe { block.run(&block.panel(panel_cols, (now, width), true), ahead) };
             }
             if part.last {
                 // SAFETY: the caller's promise; the sums of the group are complete.

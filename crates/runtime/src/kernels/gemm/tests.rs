@@ -253,6 +253,36 @@ fn few_rows() {
 }
 
 #[test]
+fn few_steps_of_many_rows() {
+    // Whole tiles and a last one that has rows of the one before; all kinds of last vectors, and columns that go
+    // elsewhere; steps that are taken at once, and those that are left.
+    let sizes = [
+        (112, 1, 8),
+        (113, 4, 16),
+        (125, 7, 24),
+        (126, 16, 32),
+        (131, 30, 45),
+        (239, 128, 72),
+        (112, 129, 40),
+    ];
+    for (rows, steps, cols) in sizes {
+        // Rows that follow each other, and rows with others between them.
+        for apart in [0, 3] {
+            let row = [dim(rows, [steps + apart, 0, cols + apart])];
+            for [col, rhs_step] in [[1, cols + apart], [steps, 1]] {
+                check([&[], &row, &[dim(cols, [0, col, 1])], &[dim(steps, [1, rhs_step, 0])]]);
+            }
+        }
+    }
+    // Panels that are asked for; several tasks.
+    check_sizes(1, 140, 126, 900);
+    check_sizes(1, 2300, 20, 48);
+    // Rows of images with padding between them are not equally far from each other.
+    let rows = [dim(20, [500, 0, 20 * 24]), dim(20, [24, 0, 24])];
+    check([&[], &rows, &[dim(24, [0, 1, 1])], &[dim(20, [1, 24, 0])]]);
+}
+
+#[test]
 fn sums_that_wait_for_more_sub_blocks() {
     use ProductType::*;
     // Several tiles of rows, groups of columns and sub-blocks of steps, the last of each not whole; of `bf16` several

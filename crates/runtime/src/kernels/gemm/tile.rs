@@ -9,6 +9,7 @@ use std::any::Any;
 use std::ops::Range;
 
 use super::engine::LINE_BYTES;
+use super::few_steps::FewStepsKernel;
 use super::simd::{Halved, Loops, Simd, WindowLoops};
 use crate::kernels::isa::{prefetch_far, prefetch_line};
 
@@ -33,6 +34,13 @@ pub(super) trait Tiled<W, A>: Send + Sync {
     /// granted what [`Tiled::whole_tile`]'s does, but that the last half may have fewer lanes that count.
     fn half_tile(&self, rows: usize, whole: usize, packed: bool) -> Option<Tile<W, A>> {
         let _ = (rows, whole, packed);
+        None
+    }
+
+    /// The function for products with few steps, of columns that are so many `whole` vectors and, if `is_half`, at most half of
+    /// one, if there is one.
+    fn few_steps(&self, whole: usize, is_half: bool) -> Option<FewStepsKernel<W, A>> {
+        let _ = (whole, is_half);
         None
     }
 
@@ -291,13 +299,27 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
             rhs = rhs.wrapping_add(rhs_step);
         }
     }
+    // SAFETY: the caller promises that these sums may be read and written.
+    unsafe { store_rows::<S, ROWS, VECS>(args, &sums) };
+}
+
+/// Writes a tile's sums.
+///
+/// # Safety
+/// That of [`Tile`], for the result.
+#[inline(always)]
+unsafe fn store_rows<S: Simd, const ROWS: usize, const VECS: usize>(
+    args: &TileArgs<'_, S::Word, S::Acc>,
+    sums: &[[S::Vec; VECS]; ROWS],
+) {
+    let mask = S::mask(args.last_lanes);
     // A store under a mask, even one of all lanes, reads the line that it writes to, and takes processors
     // without AVX-512 a dozen cycles.
     let is_full = args.last_lanes == S::LANES;
     for (sums, row) in sums.iter().zip(args.out_rows) {
         for (v, &sums) in sums.iter().enumerate() {
             let to = args.out.wrapping_add(row + v * S::LANES);
-            // SAFETY: the caller promises that these sums may be read and written.
+            // SAFETY: the caller's promise.
             unsafe {
                 if v + 1 < VECS || is_full {
                     S::store_all(to, sums, args.add);
@@ -313,14 +335,14 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
 /// instructions, and registers that rows of lhs need.
 const STEPS_AT_ONCE: usize = 8;
 
-/// As [`run`], for a tile whose vectors all count, with rows of lhs that are as far from each other, and with
+/// As [`run`], for a tile whose vectors may all be read, with rows of lhs that are as far from each other, and with
 /// memory ahead that [`Ahead::suits_pairs`]. There is less to do besides multiplications: a load under a
 /// mask takes one of the two ports that Intel's processors multiply vectors on, a pointer for each row of lhs is
 /// more than there are registers for, and memory is asked for only now and then.
 ///
 /// # Safety
-/// That of [`Tile`]. The tile has `VECS` vectors, whose lanes all count, and unless lhs is packed, its rows are as
-/// far from each other as the first two.
+/// That of [`Tile`]. The tile has `VECS` vectors, all lanes of which may be read in rows of rhs, and unless lhs is packed,
+/// its rows are as far from each other as the first two.
 #[inline(always)]
 pub(super) unsafe fn run_whole<
     S: Simd,
@@ -331,7 +353,7 @@ pub(super) unsafe fn run_whole<
     args: &TileArgs<'_, S::Word, S::Acc>,
 ) {
     let mut sums = [[S::zero(); VECS]; ROWS];
-    ask_for_result::<S, ROWS>(args, VECS, S::LANES);
+    ask_for_result::<S, ROWS>(args, VECS, args.last_lanes);
     each_step::<S, ROWS, VECS, PACKED>(args, |lhs, rhs| {
         // SAFETY: the caller promises that this step's words may be read.
         unsafe {
@@ -345,13 +367,8 @@ pub(super) unsafe fn run_whole<
             }
         }
     });
-    for (sums, row) in sums.iter().zip(args.out_rows) {
-        for (v, &sums) in sums.iter().enumerate() {
-            let to = args.out.wrapping_add(row + v * S::LANES);
-            // SAFETY: the caller promises that these sums may be read and written.
-            unsafe { S::store_all(to, sums, args.add) };
-        }
-    }
+    // SAFETY: the caller promises that these sums may be read and written.
+    unsafe { store_rows::<S, ROWS, VECS>(args, &sums) };
 }
 
 /// As [`run_whole`], for a tile of `WHOLE` vectors and one of half as many lanes, of which the last may not count:
@@ -432,7 +449,7 @@ fn each_step<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
             for _ in 0..some {
                 // (The pointers move past the last step's words without being read there.)
                 if !PACKED {
-                    rows.0.iter_mut().for_each(opaque);
+                    rows.each_opaque();
                 }
                 step(LhsStep { at, rows: &rows }, rhs);
                 at = at.wrapping_add(lhs_step);
@@ -495,20 +512,27 @@ fn ask_for_result<S: Simd, const ROWS: usize>(
 
 /// Odd multiples of the distance from row to row, in bytes. With these as the index of an address, which
 /// instructions multiply by 1, 2, 4 or 8, fifteen rows are reached from one pointer.
-struct LhsRows([usize; 7]);
+pub(super) struct LhsRows([usize; 7]);
 
 impl LhsRows {
-    fn new(distance: usize) -> Self {
+    /// Rows that are so many bytes from each other.
+    pub(super) fn new(distance: usize) -> Self {
         LhsRows(std::array::from_fn(|k| distance.wrapping_mul(2 * k + 1)))
     }
 
     /// How far a row below 15 is from the first.
     #[inline(always)]
-    fn offset(&self, row: usize) -> usize {
+    pub(super) fn offset(&self, row: usize) -> usize {
         match row.trailing_zeros() {
             _ if row == 0 => 0,
             twos => self.0[row >> twos >> 1] << twos,
         }
+    }
+
+    /// Hides from the compiler what the distances are: see [`opaque`].
+    #[inline(always)]
+    pub(super) fn each_opaque(&mut self) {
+        self.0.iter_mut().for_each(opaque);
     }
 }
 

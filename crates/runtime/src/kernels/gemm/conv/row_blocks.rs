@@ -87,7 +87,7 @@ impl Spatial {
     pub(super) fn are_rows_of_windows(&self) -> bool {
         if self.rhs_dilation != 1
             || self.output < FEW_ROWS
-            || !matches!((self.kernel, self.stride), (3 | 5 | 7, 1 | 2))
+            || !matches!((self.kernel, self.stride), (3 | 5 | 7, 1 | 2) | (9, 1))
         {
             return false;
         }
@@ -168,6 +168,7 @@ macro_rules! each_kind {
             (5, 2) => $this.$method::<$simd, 5, 2>($($arg),*),
             (7, 1) => $this.$method::<$simd, 7, 1>($($arg),*),
             (7, 2) => $this.$method::<$simd, 7, 2>($($arg),*),
+            (9, 1) => $this.$method::<$simd, 9, 1>($($arg),*),
             _ => unreachable!("checked when the route was chosen"),
         }
     };

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::{Avx2F32, Halved, Lanes, Loops, Simd, WindowLoops};
+use crate::kernels::gemm::few_steps::{FewSteps, FewStepsKernel};
 use crate::kernels::gemm::number::{Bf16, F16};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
@@ -180,6 +181,30 @@ macro_rules! simd {
                     ($height, 1, true) => Some(run::<Self, $height, 1, true>),
                     ($height, 1, false) => Some(run::<Self, $height, 1, false>),
                 )*
+                _ => None,
+            }
+        }
+
+        fn few_steps(&self, whole: usize, is_half: bool) -> Option<FewStepsKernel<$word, $acc>> {
+            /// # Safety
+            /// That of [`FewStepsKernel`].
+            #[target_feature(enable = $features)]
+            unsafe fn wholes<S: Simd, const COUNT: usize>(of: &FewSteps<S::Word, S::Acc>) {
+                // SAFETY: the caller's promise.
+                unsafe { of.wholes::<S, COUNT>() }
+            }
+            /// # Safety
+            /// That of [`FewStepsKernel`].
+            #[target_feature(enable = $features)]
+            unsafe fn halves<S: Halved, const WHOLE: usize>(of: &FewSteps<S::Word, S::Acc>) {
+                // SAFETY: the caller's promise.
+                unsafe { of.halves::<S, WHOLE>() }
+            }
+            match (whole, is_half) {
+                (1, false) => Some(wholes::<Self, 1>),
+                (2, false) => Some(wholes::<Self, 2>),
+                (0, true) => Some(halves::<Self, 0>),
+                (1, true) => Some(halves::<Self, 1>),
                 _ => None,
             }
         }
