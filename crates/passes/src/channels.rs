@@ -20,6 +20,9 @@ const PER_NANOSECOND: f64 = 59.0;
 /// How much longer convolutions take than their multiplications: with windows of several points and channels first, of
 /// one point, and with channels last (docs/design/convolutions.md).
 const OVERHEAD: [f64; 3] = [1.14, 1.08, 1.05];
+/// Nanoseconds that it takes to pack an element of the patches of windows with channels first: what of that is more than
+/// convolutions take longer anyway shows where there are few outputs.
+const PACKED: f64 = 0.08;
 /// Nanoseconds that channels last take less for each multiplication of a depthwise convolution.
 const DEPTHWISE: f64 = 0.008;
 /// The same, for each multiplication of a convolution of larger groups.
@@ -139,7 +142,8 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     let filled = |count: usize| count as f64 / (count.div_ceil(LANES) as f64 * LANES as f64);
     let positions = product(&mut array.dims()[2..].iter().copied());
     let [window, point, last] = OVERHEAD;
-    let first = if taps > 1 { window } else { point };
+    let packed = last + PACKED * PER_NANOSECOND / outputs as f64;
+    let first = if taps > 1 { window.max(packed) } else { point };
     Some(time * (first / filled(positions) - last / filled(outputs)))
 }
 
