@@ -86,6 +86,28 @@ impl Affine {
         })
     }
 
+    /// An expression and a bound that it is below wherever this one is below `bound`, and only there: of `9 · a + b < 18`, `b`
+    /// being less than 9, `a < 2`.
+    #[must_use]
+    pub fn without_remainder(self, bound: i64, bounds: DimBounds<'_>) -> (Affine, i64) {
+        let Some(&(dim, factor)) = self.dims.iter().max_by_key(|term| term.1) else {
+            return (self, bound);
+        };
+        let rest = self.plus(&Affine::dim(dim), -factor);
+        let (least, greatest) = rest.range(bounds);
+        if factor <= 0 || greatest - least >= factor {
+            return (self, bound);
+        }
+        // Where the variable has the last value that may do, that is so for all of the rest, or for none.
+        let (whole, left) =
+            ((bound - least).div_euclid(factor), (bound - least).rem_euclid(factor));
+        match left {
+            0 => (Affine::dim(dim), whole),
+            _ if left > greatest - least => (Affine::dim(dim), whole + 1),
+            _ => (self, bound),
+        }
+    }
+
     /// Replaces `outer · size + inner` by `inner` alone: the two become one variable.
     pub fn collapse(&mut self, outer: Dim) {
         self.dims.retain(|term| term.0 != outer);
@@ -186,7 +208,11 @@ pub(super) fn split(
 }
 
 /// `index / size` and `index mod size`.
-fn divide(index: &Affine, size: i64, bounds: DimBounds<'_>) -> Result<(Affine, Affine), Stop> {
+pub(super) fn divide(
+    index: &Affine,
+    size: i64,
+    bounds: DimBounds<'_>,
+) -> Result<(Affine, Affine), Stop> {
     let (mut quotient, mut rest) = (
         Affine::constant(index.constant.div_euclid(size)),
         Affine::constant(index.constant.rem_euclid(size)),
@@ -241,6 +267,33 @@ mod tests {
         let stop = reshape(&pair, &[4, 6], &[8, 3], bounds);
         assert!(matches!(stop, Err(Stop::Split { dim: 1, inner: 3 })));
         assert!(matches!(reshape(&pair, &[4, 6], &[3, 8], bounds), Err(Stop::Unsupported(_))));
+    }
+
+    #[test]
+    fn remainders_do_not_matter_for_some_bounds() {
+        let sizes = [5, 3, 4];
+        let bounds = sizes.map(|size| size - 1);
+        let bounds = DimBounds { dims: &bounds, symbols: &[] };
+        let mut simpler = 0;
+        for factors in [[12, 4, 1], [9, 1, 0], [7, -2, 1], [3, 0, 0], [2, 1, 1], [-6, 2, 0]] {
+            for constant in [-4, 0, 5] {
+                let terms = (0..).zip(factors).map(|(dim, factor)| Affine::dim(dim).times(factor));
+                let at = terms.fold(Affine::constant(constant), |sum, term| sum.plus(&term, 1));
+                for bound in -20..70 {
+                    let (other, below) = at.clone().without_remainder(bound, bounds);
+                    simpler += usize::from(other.dims.len() < at.dims.len());
+                    for point in 0..sizes.iter().product() {
+                        let point = [point / 12, point / 4 % 3, point % 4];
+                        let value = |e: &Affine| {
+                            let terms = e.dims.iter().map(|&(d, f)| f * point[usize::from(d)]);
+                            e.constant + terms.sum::<i64>()
+                        };
+                        assert_eq!(value(&at) < bound, value(&other) < below, "{at:?} < {bound}");
+                    }
+                }
+            }
+        }
+        assert!(simpler > 100, "{simpler}");
     }
 
     #[test]

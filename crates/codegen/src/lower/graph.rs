@@ -6,6 +6,7 @@
 use helio_ir::ops::Yield;
 use helio_ir::{CompId, Computation, ElementType, Instr, InstrId, Literal, Module, Op, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::affine::{Affine, Dim, DimBounds, SymbolId};
 pub(super) use super::ids::{FrameId, Guard, NodeId};
@@ -99,6 +100,32 @@ pub(super) struct Folded {
     pub dims: u64,
 }
 
+/// An index that has been taken apart by division at run time.
+#[derive(Clone, Debug)]
+pub(super) struct Digits {
+    /// Symbols, and by what each is multiplied in the index, which is their sum.
+    pub places: SmallVec<[(SymbolId, i64); 4]>,
+    pub index: Affine,
+}
+
+impl Digits {
+    /// The same expression, with the index in the place of all digits if they are multiplied as they are in it.
+    fn joined(&self, at: Affine) -> Affine {
+        let factor_of =
+            |symbol| at.symbols.iter().find(|term| term.0 == symbol).map_or(0, |term| term.1);
+        let Some(&(first, place)) = self.places.first() else { return at };
+        let factor = factor_of(first) / place;
+        let are_digits = factor != 0
+            && self.places.iter().all(|&(symbol, place)| factor_of(symbol) == factor * place);
+        if !are_digits {
+            return at;
+        }
+        let mut others = at;
+        others.symbols.retain(|term| self.places.iter().all(|place| place.0 != term.0));
+        others.plus(&self.index, factor)
+    }
+}
+
 type Key = (FrameId, InstrId, usize, Vec<Affine>, Guard);
 
 /// More values than this are not worth one kernel.
@@ -127,6 +154,8 @@ pub(super) struct Graph<'m> {
     pub dim_bounds: Vec<i64>,
     /// The greatest value of each symbol; the least is 0.
     pub symbol_bounds: Vec<i64>,
+    /// What some symbols are digits of.
+    pub digits: Vec<Digits>,
     folded: Folded,
     frames: Vec<CallFrame>,
     /// The first leaf of each parameter.
@@ -161,6 +190,7 @@ impl<'m> Graph<'m> {
             reductions: Vec::new(),
             dim_bounds,
             symbol_bounds: Vec::new(),
+            digits: Vec::new(),
             folded,
             frames: vec![CallFrame { computation, args: None }],
             leaves,
@@ -181,6 +211,12 @@ impl<'m> Graph<'m> {
 
     pub fn bounds(&self) -> DimBounds<'_> {
         DimBounds { dims: &self.dim_bounds, symbols: &self.symbol_bounds }
+    }
+
+    /// The place in memory of an element of a row-major array of these sizes.
+    pub fn place_of(&self, map: &[Affine], sizes: &[usize]) -> Affine {
+        let at = Affine::linear(map, sizes);
+        self.digits.iter().fold(at, |at, digits| digits.joined(at))
     }
 
     pub fn folded(&self) -> &Folded {

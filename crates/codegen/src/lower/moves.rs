@@ -8,9 +8,10 @@ use helio_ir::{ArrayShape, BinaryOp, ElementType, Instr, Op};
 use smallvec::SmallVec;
 
 use super::Stop;
-use super::affine::{Affine, linear_parts, reshape, split};
+use super::affine::{Affine, divide, linear_parts, reshape, split};
 use super::graph::{
-    Folded, FrameId, Graph, Guard, MAX_ELEMENTS, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source,
+    Digits, Folded, FrameId, Graph, Guard, MAX_ELEMENTS, MAX_WRITTEN_OUT, Node, NodeId, Reduction,
+    Source,
 };
 use super::reducer::{Reducer, ensure_params};
 
@@ -81,7 +82,7 @@ impl<'m> Graph<'m> {
         match &place.instr.op {
             Op::Parameter(op) => {
                 let source = Source::Operand(self.operand_leaf(op.number, place.leaf));
-                let at = Affine::linear(place.map, place.shape.dims());
+                let at = self.place_of(place.map, place.shape.dims());
                 let load = Node::Load { source, at, guard: place.guard };
                 self.push(load, place.shape.element())
             }
@@ -102,7 +103,7 @@ impl<'m> Graph<'m> {
             // Arrays are dense, so a reshape's elements lie where its operand's do.
             Op::Reshape(_) if let Some(number) = self.parameter(place) => {
                 let source = Source::Operand(self.operand_leaf(number, 0));
-                let at = Affine::linear(place.map, place.shape.dims());
+                let at = self.place_of(place.map, place.shape.dims());
                 let load = Node::Load { source, at, guard: place.guard };
                 self.push(load, place.shape.element())
             }
@@ -181,16 +182,25 @@ impl<'m> Graph<'m> {
         Ok(map)
     }
 
-    /// A row-major index taken apart, by division at run time, into one index for each of `sizes`.
-    fn divided(&mut self, index: Affine, sizes: &[usize]) -> Result<Vec<Affine>, Stop> {
+    /// A row-major index taken apart into one index for each of `sizes`: by division at run time, but for the last ones that
+    /// are affine expressions.
+    fn divided(&mut self, mut index: Affine, sizes: &[usize]) -> Result<Vec<Affine>, Stop> {
         const TY: ElementType = ElementType::U32;
         if i32::try_from(sizes.iter().product::<usize>()).is_err() {
             return Err(Stop::unsupported("division of an index of more than 32 bits"));
         }
         let leading = sizes.iter().take_while(|&&size| size == 1).count();
         let mut map = vec![Affine::default(); sizes.len()];
+        let mut count = sizes.len();
+        while count > leading + 1
+            && let Ok((quotient, rest)) = divide(&index, sizes[count - 1] as i64, self.bounds())
+        {
+            (index, map[count - 1]) = (quotient, rest);
+            count -= 1;
+        }
+        let whole = index.clone();
         let mut index = self.push(Node::Index(index), TY)?;
-        for d in (leading..sizes.len()).rev().filter(|&d| sizes[d] > 1) {
+        for d in (leading..count).rev().filter(|&d| sizes[d] > 1) {
             let (quotient, rest) = match sizes[d].is_power_of_two() {
                 true => {
                     ((&SHIFT, u128::from(sizes[d].trailing_zeros())), (&AND, sizes[d] as u128 - 1))
@@ -211,6 +221,15 @@ impl<'m> Graph<'m> {
             } else {
                 map[d] = self.symbol(index, sizes[d] - 1)?;
             }
+        }
+        let strides = helio_ir::types::strides(&sizes[..count]);
+        let digits = (leading..count).filter(|&d| sizes[d] > 1);
+        let places = digits.map(|d| match (&map[d].dims[..], &map[d].symbols[..]) {
+            ([], &[(symbol, 1)]) if map[d].constant == 0 => Some((symbol, strides[d] as i64)),
+            _ => None,
+        });
+        if let Some(places) = places.collect() {
+            self.digits.push(Digits { places, index: whole });
         }
         Ok(map)
     }

@@ -1,7 +1,7 @@
 //! Where loops are cut, so that the operands of concatenations and the inside of pads are read
 //! without asking at each element where it is.
 
-use super::affine::Dim;
+use super::affine::{Dim, DimBounds};
 use super::domain::Domain;
 use super::graph::Cond;
 use super::loops::Work;
@@ -25,7 +25,7 @@ pub(super) fn of(domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: i64) -> V
     let sizes: Vec<i64> = graph.dim_bounds.iter().map(|&bound| bound + 1).collect();
     let mut cuts: Vec<Vec<i64>> = vec![Vec::new(); sizes.len()];
     for cond in graph.guards.iter().flatten() {
-        if let Some((dim, at)) = cut(cond)
+        if let Some((dim, at)) = cut(cond, graph.bounds())
             && 0 < at
             && at < sizes[usize::from(dim)]
         {
@@ -71,14 +71,15 @@ pub(super) fn of(domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: i64) -> V
 
 /// The first value of a loop variable for which a condition is another than before, if it depends on
 /// that variable alone.
-fn cut(cond: &Cond) -> Option<(Dim, i64)> {
-    let &[(dim, factor)] = &cond.at.dims[..] else { return None };
-    let distance = cond.below - cond.at.constant;
-    let at = match factor > 0 {
+fn cut(cond: &Cond, bounds: DimBounds<'_>) -> Option<(Dim, i64)> {
+    let (at, below) = cond.at.clone().without_remainder(cond.below, bounds);
+    let &[(dim, factor)] = &at.dims[..] else { return None };
+    let distance = below - at.constant;
+    let value = match factor > 0 {
         true => -(-distance).div_euclid(factor),
         false => (-distance).div_euclid(-factor) + 1,
     };
-    cond.at.symbols.is_empty().then_some((dim, at))
+    at.symbols.is_empty().then_some((dim, value))
 }
 
 #[cfg(test)]
@@ -91,7 +92,8 @@ mod tests {
         for factor in [-3, -1, 1, 2] {
             for (constant, below) in [(0, 4), (7, 3), (-5, 1), (2, 2)] {
                 let at = Affine::dim(0).times(factor).offset(constant);
-                let (_, cut) = cut(&Cond { at, below, holds: true }).unwrap();
+                let bounds = DimBounds { dims: &[20], symbols: &[] };
+                let (_, cut) = cut(&Cond { at, below, holds: true }, bounds).unwrap();
                 let holds = |var: i64| factor * var + constant < below;
                 for var in -20..20 {
                     assert_eq!(
