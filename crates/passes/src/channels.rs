@@ -125,7 +125,9 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     let product = |sizes: &mut dyn Iterator<Item = usize>| sizes.fold(1, usize::saturating_mul);
     let taps = product(&mut op.dims.kernel_spatial.iter().map(|&d| kernel.dims()[d]));
     let features = kernel.dims()[op.dims.kernel_input_feature];
-    let products = array.element_count() as f64 * features as f64 * taps as f64;
+    // Of an input with holes, taps meet as much less.
+    let holes = product(&mut op.window.dims.iter().map(|dim| dim.base_dilation.max(1)));
+    let products = array.element_count() as f64 * features as f64 * taps as f64 / holes as f64;
     let is_f32 = array.element() == ElementType::F32;
     if op.feature_group_count > 1 {
         let is_depthwise = features == 1 && outputs == op.feature_group_count;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use helio_ir::ops::{BinaryOp, Convolution, Dot, DotDims, Pad, PadDim, Slice, WindowDim};
-use helio_ir::{ArrayShape, ElementType, InstrId, Number, Result};
+use helio_ir::{ArrayShape, ElementType, InstrId, Number, Op, Result};
 
 use super::{Simplifier, fold};
 
@@ -23,6 +23,9 @@ pub(super) fn simpler(
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
     let &[input, kernel] = operands else { return Ok(None) };
+    if let Some(turned) = with_turned_window(cx, op, [input, kernel])? {
+        return Ok(Some(turned));
+    }
     if op.window.dims.iter().all(|dim| dim.size == 1) {
         return product_of_features(cx, op, [input, kernel]);
     }
@@ -35,6 +38,33 @@ pub(super) fn simpler(
         return Ok(Some(id));
     }
     sum_of_taps(cx, op, [input, kernel], &arrays, &dims)
+}
+
+/// convolution(x, reverse(k)) → convolution(x, k), whose window is turned around, if `k` is a constant: it is packed once then.
+/// (One that is not has to be turned around in each run, and as an array it may be any kernel's operand.)
+fn with_turned_window(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Convolution,
+    [input, kernel]: [InstrId; 2],
+) -> Result<Option<InstrId>> {
+    let Op::Reverse(reverse) = cx.draft.op(kernel) else { return Ok(None) };
+    let mut of = cx.draft.operands(kernel)[0];
+    while let Op::Reshape(_) | Op::Transpose(_) = cx.draft.op(of) {
+        of = cx.draft.operands(of)[0];
+    }
+    if !matches!(cx.draft.op(of), Op::Constant(_)) {
+        return Ok(None);
+    }
+    let mut turned = op.clone();
+    for dimension in &reverse.dimensions {
+        let Some(d) = op.dims.kernel_spatial.iter().position(|other| other == dimension) else {
+            return Ok(None);
+        };
+        let dim = &mut turned.window.dims[d];
+        dim.reversal ^= dim.size > 1;
+    }
+    let kernel = cx.draft.operands(kernel)[0];
+    cx.add(turned, &[input, kernel]).map(Some)
 }
 
 /// A convolution whose window is a single point is a dot of features, when the output has its
@@ -239,4 +269,38 @@ fn sum_of_taps(
 /// A slice of all elements.
 fn whole(shape: &ArrayShape) -> Slice {
     Slice::dense(vec![0; shape.rank()], shape.dims().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::after;
+
+    #[test]
+    fn constant_kernels_are_turned_around_by_windows() {
+        // (More elements than are folded, which take long to write down in a case file.)
+        let list = |of: &str, count: usize| format!("{{{}}}", vec![of; count].join(","));
+        let numbers = list(&list(&list("{1,2,3,4,5,6,7,8,9}", 9), 8), 8);
+        let module = |window: &str, kernel: &str| {
+            format!(
+                "ENTRY e {{
+                   x = f32[1,8,20,21] parameter(0)
+                   v = f32[8,8,9,9] parameter(1)
+                   k = f32[8,8,9,9] constant({numbers})
+                   t = f32[8,8,9,9] transpose(k), dimensions={{1,0,2,3}}
+                   w = f32[8,8,9,9] reverse({kernel}), dimensions={{2,3}}
+                   c = f32[1,8,12,13] convolution(x, w), window={{{window}}}, dim_labels=bf01_oi01->bf01
+                   ROOT r = (f32[1,8,12,13], f32[8,8,9,9]) tuple(c, v)
+                 }}"
+            )
+        };
+        let turned = |window: &str, kernel: &str| {
+            let text = after("simplify", &module(window, kernel));
+            (!text.contains(" reverse("), text.contains("rhs_reversal=1x1"))
+        };
+        assert_eq!(turned("size=9x9", "k"), (true, true));
+        assert_eq!(turned("size=9x9", "t"), (true, true));
+        assert_eq!(turned("size=9x9 rhs_reversal=1x1", "k"), (true, false));
+        // One that is no constant stays.
+        assert_eq!(turned("size=9x9", "v"), (false, false));
+    }
 }

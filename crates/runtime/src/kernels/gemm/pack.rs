@@ -174,6 +174,10 @@ impl<'a> Items<'a> {
     }
 }
 
+/// Words of a block that are copied one by one. To turn a block of vectors takes some 28 ns, however few of its words count (three
+/// rows of three numbers, a step of a product in each of 24,336 lines: 1120 µs, one by one 497; Zen 5).
+const FEW_WORDS: usize = 48;
+
 impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
     fn count(&self) -> usize {
         self.len()
@@ -202,7 +206,7 @@ impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
                 || copy_rows(&self[start..], count, block, to),
             ),
             Items::Row(count) => copy_rows(&self[start..], count, block, to),
-            Items::Scattered(offsets) if stride == 1 => {
+            Items::Scattered(offsets) if stride == 1 && offsets.len() * steps > FEW_WORDS => {
                 let rows = Rows { data: self, offsets, start, steps, padding, pitch };
                 let done = if T::SAME {
                     rows.transpose(isa, to)

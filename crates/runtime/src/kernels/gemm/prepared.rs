@@ -46,8 +46,12 @@ pub(super) enum Form {
     Panels,
     /// All columns of a step, step by step.
     Rows,
+    /// Panels of columns, of a window of these sizes that is turned around in some dimensions.
+    Turned { window: SmallVec<[(usize, bool); 2]> },
     /// Panels of sums of taps, whose windows are turned around in some dimensions.
     Points { reversed: SmallVec<[bool; 2]> },
+    /// What each phase of a convolution takes, and where its part of the kernel begins.
+    Phases(Vec<(usize, RightLayout)>),
 }
 
 impl Contraction {

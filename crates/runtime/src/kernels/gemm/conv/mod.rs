@@ -399,11 +399,22 @@ impl Convolution {
                 }
             }),
             Route::Phases(phases) => {
+                let mut packed_before = 0;
                 for Phase { conv, rhs: rhs_start, out: start } in phases {
-                    let rhs = From { elements: kernel.plain(), start: *rhs_start };
                     let places = PlacesFrom { places: out.places, start: *start };
                     let out = Out { len: out.len - start, places: &places };
-                    let kernel = Kernel::Elements(&rhs);
+                    let rhs;
+                    let kernel = match kernel {
+                        Kernel::Packed(packed) => {
+                            let packed = &packed[packed_before..][..conv.packed_len(isa)];
+                            packed_before += packed.len();
+                            Kernel::Packed(packed)
+                        }
+                        Kernel::Elements(elements) => {
+                            rhs = From { elements, start: *rhs_start };
+                            Kernel::Elements(&rhs)
+                        }
+                    };
                     // SAFETY: the caller's promise: the places of a phase are some of those of the whole.
                     unsafe { conv.run((loops, isa), (lhs, kernel), out, None, threads) };
                 }
@@ -451,7 +462,7 @@ impl Convolution {
         }
     }
 
-    /// Calls `body` with the kernel turned around in the dimensions that are reversed. (None that is packed has any.)
+    /// Calls `body` with the kernel turned around in the dimensions that are reversed. (One that is packed is so already.)
     fn turn<W: Arithmetic>(&self, kernel: Kernel<'_, W>, body: impl FnOnce(Kernel<'_, W>)) {
         let rhs = match kernel {
             Kernel::Elements(rhs) if self.is_reversed() => rhs,
@@ -467,8 +478,12 @@ impl Convolution {
                 let mut i = 0;
                 while i < rest.len() {
                     let (start, count, stride) = rest.run(i, rest.len() - i);
-                    for offset in (0..count).map(|j| start + j * stride) {
-                        turned[to + offset] = rhs.word(from + offset);
+                    let offsets = (0..count).map(|j| start + j * stride);
+                    match rhs.words() {
+                        Some(words) => {
+                            offsets.for_each(|at| turned[to + at] = words[from + at]);
+                        }
+                        None => offsets.for_each(|at| turned[to + at] = rhs.word(from + at)),
                     }
                     i += count;
                 }

@@ -53,7 +53,7 @@ impl Convolution {
         }
         let phases = phases.into_iter().map(|(dims, rhs, out)| {
             let conv = Convolution::new(self.group, self.batch, self.features, self.outputs, &dims);
-            Phase { conv, rhs, out }
+            Phase { conv: conv.without_winograd(), rhs, out }
         });
         Some(phases.collect())
     }

@@ -1,6 +1,7 @@
 //! Kernels that are packed once for any number of convolutions: weights that do not change.
 
 use super::few_positions::Kernel;
+use super::phases::Phase;
 use super::{Convolution, Layout};
 use super::{Route, winograd};
 use crate::Threads;
@@ -18,7 +19,14 @@ use crate::kernels::isa::Isa;
 impl Convolution {
     /// How the kernel of one group lies in memory, and what it is packed as.
     pub fn right_layout(&self) -> RightLayout {
-        let panels = |(cols, steps)| RightLayout { cols, steps, form: Form::Panels };
+        let panels = |(cols, steps)| {
+            let window = self.spatial.iter().map(|dim| (dim.kernel, dim.reversed));
+            let form = match self.is_reversed() {
+                true => Form::Turned { window: window.collect() },
+                false => Form::Panels,
+            };
+            RightLayout { cols, steps, form }
+        };
         match &self.route {
             _ if self.winograd.is_some() => {
                 let reversed = self.spatial.iter().map(|dim| dim.reversed).collect();
@@ -30,6 +38,11 @@ impl Convolution {
             Route::Grouped => {
                 let (cols, steps) = (self.filter_channels(), self.kernel_steps());
                 RightLayout { cols, steps, form: Form::Rows }
+            }
+            Route::Phases(phases) => {
+                let phases = phases.iter().map(|phase| (phase.rhs, phase.conv.right_layout()));
+                let form = Form::Phases(phases.collect());
+                RightLayout { cols: self.kernel_cols(), steps: self.kernel_steps(), form }
             }
             _ => panels((self.kernel_cols(), self.kernel_steps())),
         }
@@ -60,6 +73,9 @@ impl Convolution {
             Route::Product { swapped, .. } => !swapped && self.group.size == 1,
             Route::Patches => self.takes_panels(),
             Route::Tasks => self.keeps_kernel(),
+            Route::Phases(phases) => phases.iter().all(|Phase { conv, .. }| {
+                matches!(conv.route, Route::Zeros) || conv.takes_packed()
+            }),
             // (One whose channels are neighbours is read where it lies.)
             Route::Grouped => !self.is_reversed() && self.filter_channels().stride() != Some(1),
             _ => false,
@@ -101,8 +117,13 @@ impl Convolution {
         if let Some(layout) = self.winograd {
             return self.points_len(isa, layout);
         }
-        if matches!(self.route, Route::Grouped) {
-            return self.filter_len();
+        match &self.route {
+            Route::Grouped => return self.filter_len(),
+            Route::Zeros => return 0,
+            Route::Phases(phases) => {
+                return phases.iter().map(|phase| phase.conv.packed_len(isa)).sum();
+            }
+            _ => {}
         }
         let RightLayout { cols, steps, .. } = self.right_layout();
         whole_len(f32::instructions(isa).format(), cols.len(), steps.len())
@@ -113,13 +134,26 @@ impl Convolution {
         if self.winograd.is_some() {
             return self.kernel_points(isa, rhs, packed, threads);
         }
-        if matches!(self.route, Route::Grouped) {
-            return self.pack_filter(&rhs, packed);
+        match &self.route {
+            Route::Grouped => return self.pack_filter(&rhs, packed),
+            Route::Zeros => return,
+            Route::Phases(phases) => {
+                let mut rest = packed;
+                for Phase { conv, rhs: start, .. } in phases {
+                    let (packed, others) = rest.split_at_mut(conv.packed_len(isa));
+                    conv.pack_on(isa, rhs.get(*start..).unwrap_or_default(), packed, threads);
+                    rest = others;
+                }
+                return;
+            }
+            _ => {}
         }
         let RightLayout { cols, steps, .. } = self.right_layout();
-        let source = Strided::new(isa, &rhs, 0, &cols, &steps);
         let format = f32::instructions(isa).format();
-        pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
+        self.turn(Kernel::Elements(&rhs), |kernel| {
+            let source = Strided::new(isa, kernel.plain(), 0, &cols, &steps);
+            pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
+        });
     }
 
     pub(super) fn compute_packed_on(&self, call: &Call<'_>, packed: &[f32], out: &mut [u8]) {

@@ -125,7 +125,7 @@ impl Convolution {
         let Some(cut) = Cut::new(self, self.batch_is_minor(), 1) else { return false };
         let format = f32::instructions(Isa::best()).format();
         let whole = whole_len(format, self.outputs.size, self.task_kernel_axes().1.len());
-        self.has_whole_rows() && !self.is_reversed() && self.packs_whole(&cut, whole, format.lanes)
+        self.has_whole_rows() && self.packs_whole(&cut, whole, format.lanes)
     }
 
     /// Whether a kernel of so many words, packed, is that of tasks as a whole: they need all of it at once, and it is
