@@ -122,6 +122,9 @@ impl Spatial {
     }
 }
 
+/// What computes a part of the channels in a strip of the rows of an image.
+type ComputePart<'a> = &'a (dyn Fn(usize, &Range<usize>, &Range<usize>) + Sync);
+
 impl Convolution {
     /// Computes, with `compute`, each of the `parts` of the channels of the result in each strip of the rows of each image,
     /// and finishes strips all of whose channels are complete.
@@ -135,7 +138,7 @@ impl Convolution {
         (strips, parts): (&[Range<usize>], &[Range<usize>]),
         finish: Option<FinishRows<'_, A>>,
         threads: Threads<'_>,
-        compute: &(dyn Fn(usize, &Range<usize>, &Range<usize>) + Sync),
+        compute: ComputePart<'_>,
     ) {
         let count = parts.last().map_or(0, |part| part.end);
         // Of each strip of an image, the channels that are complete.
