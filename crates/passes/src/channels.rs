@@ -20,8 +20,8 @@ const PER_NANOSECOND: f64 = 59.0;
 /// How much longer convolutions take than their multiplications: with windows of several points and channels first, of
 /// one point, and with channels last (docs/design/convolutions.md).
 const OVERHEAD: [f64; 3] = [1.14, 1.08, 1.05];
-/// Nanoseconds that it takes to pack an element of the patches of windows with channels first: what of that is more than
-/// convolutions take longer anyway shows where there are few outputs.
+/// Nanoseconds that it takes to pack an element of the patches of a window with channels first, whatever the outputs: with few of
+/// these that is more than the share of multiplications in [`OVERHEAD`].
 const PACKED: f64 = 0.08;
 /// Nanoseconds that channels last take less for each multiplication of a depthwise convolution.
 const DEPTHWISE: f64 = 0.008;
