@@ -101,7 +101,7 @@ pub(super) struct Folded {
 }
 
 /// An index that has been taken apart by division at run time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Digits {
     /// Symbols, and by what each is multiplied in the index, which is their sum.
     pub places: SmallVec<[(SymbolId, i64); 4]>,

@@ -228,8 +228,9 @@ impl<'m> Graph<'m> {
             ([], &[(symbol, 1)]) if map[d].constant == 0 => Some((symbol, strides[d] as i64)),
             _ => None,
         });
-        if let Some(places) = places.collect() {
-            self.digits.push(Digits { places, index: whole });
+        let digits = places.collect::<Option<_>>().map(|places| Digits { places, index: whole });
+        if let Some(digits) = digits.filter(|digits| !self.digits.contains(digits)) {
+            self.digits.push(digits);
         }
         Ok(map)
     }
