@@ -7,8 +7,9 @@
 
 use std::ops::Range;
 
+use super::engine::LINE_BYTES;
 use super::simd::{Halved, Simd};
-use super::tile::LhsRows;
+use super::tile::{LhsRows, add_half_step, add_step};
 use crate::kernels::isa::prefetch_far;
 
 /// Rows of a tile.
@@ -23,8 +24,6 @@ pub(super) const ROWS_AT_ONCE: usize = 32 * HEIGHT;
 pub(super) const MOST_STEPS: usize = 128;
 /// Steps whose addresses differ by a constant.
 const STEPS_AT_ONCE: usize = 4;
-/// Bytes of a line of the cache.
-const LINE_BYTES: usize = 64;
 
 /// Some rows of a product, and columns of a panel.
 pub(super) struct FewSteps<W, A> {
@@ -108,14 +107,7 @@ impl<W, A> FewSteps<W, A> {
         self.each_step(lhs, |lhs, rhs, rows| {
             // SAFETY: the caller's promise: this step's words may be read.
             unsafe {
-                let row: [S::Words; COUNT] =
-                    std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
-                for (i, sums) in sums.iter_mut().enumerate() {
-                    let number = S::splat(lhs.wrapping_byte_add(rows.offset(i)));
-                    for (sum, row) in sums.iter_mut().zip(&row) {
-                        *sum = S::mul_add(number, *row, *sum);
-                    }
-                }
+                add_step::<S, _, _>(|i| lhs.wrapping_byte_add(rows.offset(i)), rhs, &mut sums);
             }
         });
         let last = self.cols - (COUNT - 1) * S::LANES;
@@ -172,23 +164,8 @@ impl<W, A> FewSteps<W, A> {
         self.each_step(lhs, |lhs, rhs, rows| {
             // SAFETY: the caller's promise: this step's words may be read.
             unsafe {
-                let row: [S::Words; WHOLE] =
-                    std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
-                let words = S::Half::load_masked(rhs.wrapping_add(WHOLE * S::LANES), mask);
-                for (i, (sums, sum)) in sums.iter_mut().enumerate() {
-                    let from = lhs.wrapping_byte_add(rows.offset(i));
-                    let half = match WHOLE {
-                        0 => S::Half::splat(from),
-                        _ => {
-                            let (number, half) = S::splat_both(from);
-                            for (sum, row) in sums.iter_mut().zip(&row) {
-                                *sum = S::mul_add(number, *row, *sum);
-                            }
-                            half
-                        }
-                    };
-                    *sum = S::Half::mul_add(half, words, *sum);
-                }
+                let from = |i| lhs.wrapping_byte_add(rows.offset(i));
+                add_half_step::<S, _, _>(from, (rhs, mask), &mut sums);
             }
         });
         for (i, (sums, half)) in sums.into_iter().enumerate() {

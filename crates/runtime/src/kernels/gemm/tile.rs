@@ -356,16 +356,7 @@ pub(super) unsafe fn run_whole<
     ask_for_result::<S, ROWS>(args, VECS, args.last_lanes);
     each_step::<S, ROWS, VECS, PACKED>(args, |lhs, rhs| {
         // SAFETY: the caller promises that this step's words may be read.
-        unsafe {
-            let row: [S::Words; VECS] =
-                std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let number = S::splat(lhs.row(i));
-                for (sum, row) in sums.iter_mut().zip(&row) {
-                    *sum = S::mul_add(number, *row, *sum);
-                }
-            }
-        }
+        unsafe { add_step::<S, _, _>(|i| lhs.row(i), rhs, &mut sums) };
     });
     // SAFETY: the caller promises that these sums may be read and written.
     unsafe { store_rows::<S, ROWS, VECS>(args, &sums) };
@@ -391,25 +382,7 @@ pub(super) unsafe fn run_half<
     ask_for_result::<S, ROWS>(args, WHOLE + 1, args.last_lanes);
     each_step::<S, ROWS, WHOLE, PACKED>(args, |lhs, rhs| {
         // SAFETY: the caller promises that this step's words may be read.
-        unsafe {
-            let row: [S::Words; WHOLE] =
-                std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
-            let last = S::Half::load_masked(rhs.wrapping_add(WHOLE * S::LANES), mask);
-            for (i, (sums, sum)) in sums.iter_mut().enumerate() {
-                let from = lhs.row(i);
-                let half = match WHOLE {
-                    0 => S::Half::splat(from),
-                    _ => {
-                        let (number, half) = S::splat_both(from);
-                        for (sum, row) in sums.iter_mut().zip(&row) {
-                            *sum = S::mul_add(number, *row, *sum);
-                        }
-                        half
-                    }
-                };
-                *sum = S::Half::mul_add(half, last, *sum);
-            }
-        }
+        unsafe { add_half_step::<S, _, _>(|i| lhs.row(i), (rhs, mask), &mut sums) };
     });
     for ((sums, last), row) in sums.iter().zip(args.out_rows) {
         for (v, &sums) in sums.iter().enumerate() {
@@ -424,6 +397,61 @@ pub(super) unsafe fn run_half<
                 true => S::Half::store_all(to, *last, args.add),
                 false => S::Half::store(to, mask, *last, args.add),
             }
+        }
+    }
+}
+
+/// Adds the products of a step to the sums of whole vectors. `lhs` tells where the number of a row is, and rhs has a row of
+/// vectors.
+///
+/// # Safety
+/// The features are there, and these words may be read.
+#[inline(always)]
+pub(super) unsafe fn add_step<S: Simd, const ROWS: usize, const VECS: usize>(
+    lhs: impl Fn(usize) -> *const S::Word,
+    rhs: *const S::Word,
+    sums: &mut [[S::Vec; VECS]; ROWS],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let row: [S::Words; VECS] =
+            std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let number = S::splat(lhs(i));
+            for (sum, row) in sums.iter_mut().zip(&row) {
+                *sum = S::mul_add(number, *row, *sum);
+            }
+        }
+    }
+}
+
+/// As [`add_step`], for whole vectors and half of one, the lanes of `mask`.
+///
+/// # Safety
+/// As there, but for other lanes of the half.
+#[inline(always)]
+pub(super) unsafe fn add_half_step<S: Halved, const ROWS: usize, const WHOLE: usize>(
+    lhs: impl Fn(usize) -> *const S::Word,
+    (rhs, mask): (*const S::Word, <S::Half as Simd>::Mask),
+    sums: &mut [([S::Vec; WHOLE], <S::Half as Simd>::Vec); ROWS],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let row: [S::Words; WHOLE] =
+            std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
+        let words = S::Half::load_masked(rhs.wrapping_add(WHOLE * S::LANES), mask);
+        for (i, (sums, sum)) in sums.iter_mut().enumerate() {
+            let half = match WHOLE {
+                0 => S::Half::splat(lhs(i)),
+                _ => {
+                    let (number, half) = S::splat_both(lhs(i));
+                    for (sum, row) in sums.iter_mut().zip(&row) {
+                        *sum = S::mul_add(number, *row, *sum);
+                    }
+                    half
+                }
+            };
+            *sum = S::Half::mul_add(half, words, *sum);
         }
     }
 }
