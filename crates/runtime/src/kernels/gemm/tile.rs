@@ -425,6 +425,10 @@ pub(super) unsafe fn add_step<S: Simd, const ROWS: usize, const VECS: usize>(
     }
 }
 
+/// The sums of a row: whole vectors and half of one.
+pub(super) type HalfRow<S, const WHOLE: usize> =
+    ([<S as Simd>::Vec; WHOLE], <<S as Halved>::Half as Simd>::Vec);
+
 /// As [`add_step`], for whole vectors and half of one, the lanes of `mask`.
 ///
 /// # Safety
@@ -433,7 +437,7 @@ pub(super) unsafe fn add_step<S: Simd, const ROWS: usize, const VECS: usize>(
 pub(super) unsafe fn add_half_step<S: Halved, const ROWS: usize, const WHOLE: usize>(
     lhs: impl Fn(usize) -> *const S::Word,
     (rhs, mask): (*const S::Word, <S::Half as Simd>::Mask),
-    sums: &mut [([S::Vec; WHOLE], <S::Half as Simd>::Vec); ROWS],
+    sums: &mut [HalfRow<S, WHOLE>; ROWS],
 ) {
     // SAFETY: the caller's promise.
     unsafe {
