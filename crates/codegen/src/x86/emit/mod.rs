@@ -36,11 +36,13 @@ pub(super) fn emit(
     }
     let asm = Asm::new(code.labels, 16 * code.insts.len() + 256);
     let vectors = scratch_vectors(isa);
-    let mut emit = Emit { asm, code, allocations, isa, vectors, checked: Vec::new() };
+    let in_masks = [Reg::NONE; 2];
+    let mut emit = Emit { asm, code, allocations, isa, vectors, in_masks, checked: Vec::new() };
     emit.prologue();
     for inst in &code.insts {
         if let Some(bounds) = &code.bounds {
             emit.check(inst, bounds)?;
+            emit.forget_masks();
         }
         emit.inst(inst);
     }
@@ -55,6 +57,9 @@ pub(super) struct Emit<'p> {
     isa: Isa,
     /// Scratch registers.
     vectors: [u8; 2],
+    /// The values that the scratch masks hold as well as the stack or what is behind the code does: a mask that is
+    /// stored and read again at once would be waited for.
+    in_masks: [Reg; 2],
     /// Accesses that are checked, and where it goes on if one lies outside.
     pub(super) checked: Vec<(Access, Label)>,
 }
@@ -82,6 +87,11 @@ impl Emit<'_> {
 
     fn fixed(&self, reg: Reg) -> Fixed {
         self.code.regs[reg.0 as usize].fixed.expect("only constants are placed behind the code")
+    }
+
+    /// Code may come here from elsewhere: no scratch mask is known to hold anything.
+    fn forget_masks(&mut self) {
+        self.in_masks = [Reg::NONE; 2];
     }
 
     fn evex(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Operands: a register of an instruction is a machine register, lies on the stack or behind the code.
 
+use std::iter::zip;
+
 use super::super::alloc::{Allocation, SCRATCH_GENERAL, SCRATCH_MASKS};
 use super::super::asm::{Fields, Len, RSP, Rm};
 use super::super::mir::{Address, Fixed, Reg, RegClass};
@@ -179,9 +181,14 @@ impl Emit<'_> {
         let n = SCRATCH_MASKS[scratch];
         match self.allocation(reg) {
             Allocation::Machine(n) => return n,
+            _ if self.in_masks[scratch] == reg => return n,
+            _ if self.in_masks[1 - scratch] == reg => {
+                self.vex(ops::MASK_MOV, Len::X, n, 0, Rm::Reg(SCRATCH_MASKS[1 - scratch]));
+            }
             Allocation::Stack(at) => self.vex(ops::MASK_MOV, Len::X, n, 0, stack(at)),
             Allocation::Constant | Allocation::None => self.set_mask(n, reg),
         }
+        self.in_masks[scratch] = reg;
         n
     }
 
@@ -218,6 +225,16 @@ impl Emit<'_> {
 
     /// Writes a result to the stack if it belongs there.
     pub(super) fn done(&mut self, reg: Reg, from: u8) {
+        if self.class(reg) == RegClass::Mask {
+            let is_stored = matches!(self.allocation(reg), Allocation::Stack(_));
+            for (held, scratch) in zip(&mut self.in_masks, SCRATCH_MASKS) {
+                if scratch == from {
+                    *held = if is_stored { reg } else { Reg::NONE };
+                } else if *held == reg {
+                    *held = Reg::NONE;
+                }
+            }
+        }
         let Allocation::Stack(at) = self.allocation(reg) else { return };
         match self.class(reg) {
             RegClass::Vector => {

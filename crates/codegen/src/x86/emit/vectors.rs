@@ -42,11 +42,15 @@ impl Emit<'_> {
                 self.vector(op, store);
             }
             Inst::Jump { to } => self.asm.jump(None, to),
-            Inst::Label { at } => self.asm.bind(at),
+            Inst::Label { at } => {
+                self.forget_masks();
+                self.asm.bind(at);
+            }
             Inst::LoopBegin { at, inner } => {
                 if inner {
                     self.asm.align(32);
                 }
+                self.forget_masks();
                 self.asm.bind(at);
             }
             Inst::LoopEnd => {}
@@ -81,6 +85,8 @@ impl Emit<'_> {
                 let rm = self.address(mem);
                 let mask = self.mask_of(mask);
                 self.vector(op, Fields { mask, ..fields(len, to, 0, rm) });
+                // It clears its mask lane by lane.
+                self.forget_masks();
                 self.done(dst, to);
             }
             Inst::Scatter { op, len, src, mem, mask } => {
@@ -88,6 +94,7 @@ impl Emit<'_> {
                 let rm = self.address(mem);
                 let mask = self.mask_of(mask);
                 self.vector(op, Fields { mask, ..fields(len, src, 0, rm) });
+                self.forget_masks();
             }
             Inst::UnlessAny { mask, to } => {
                 let n = self.reg_in(mask, 0);
