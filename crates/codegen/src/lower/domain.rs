@@ -298,6 +298,7 @@ impl<'m> Domain<'m> {
             Some(_) => {
                 let place = LeafElement {
                     frame: FrameId::FUSED,
+                    id,
                     instr,
                     shape,
                     leaf: inner,

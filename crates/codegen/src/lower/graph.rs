@@ -626,12 +626,18 @@ impl<'m> Graph<'m> {
             return Err(Stop::unsupported("too deep a computation"));
         }
         self.depth += 1;
-        let place = LeafElement { frame, instr, shape, leaf, map: &key.3, guard: key.4 };
+        let place = LeafElement { frame, id, instr, shape, leaf, map: &key.3, guard: key.4 };
         let node = self.instruction(place);
         self.depth -= 1;
         let node = node?;
         self.known.insert(key, node);
         Ok(node)
+    }
+
+    /// Notes an element of another leaf of the same result, at the same index.
+    pub(super) fn note_leaf(&mut self, place: LeafElement<'m, '_>, leaf: usize, node: NodeId) {
+        let key = (place.frame, place.id, leaf, place.map.to_vec(), place.guard);
+        self.known.insert(key, node);
     }
 
     /// A constant.

@@ -4,7 +4,7 @@
 use std::iter::zip;
 
 use helio_ir::ops::{self, indices_dims};
-use helio_ir::{ArrayShape, BinaryOp, ElementType, Instr, Op};
+use helio_ir::{ArrayShape, BinaryOp, ElementType, Instr, InstrId, Op};
 use smallvec::SmallVec;
 
 use super::Stop;
@@ -19,6 +19,7 @@ use super::reducer::{Reducer, ensure_params};
 #[derive(Clone, Copy)]
 pub(super) struct LeafElement<'m, 'a> {
     pub frame: FrameId,
+    pub id: InstrId,
     pub instr: &'m Instr,
     /// The leaf's shape.
     pub shape: &'a ArrayShape,
@@ -450,6 +451,10 @@ impl<'m> Graph<'m> {
                 let elements = elements.collect::<Result<Vec<_>, _>>()?;
                 values.extend(elements);
                 values = self.inline(op.to_apply, values)?;
+            }
+            // All leaves are made together: asked for one after the other, each would fold all of them anew.
+            for (leaf, &value) in values.iter().enumerate() {
+                self.note_leaf(place, leaf, value);
             }
             return Ok(values[place.leaf]);
         }

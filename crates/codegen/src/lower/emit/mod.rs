@@ -129,6 +129,20 @@ impl<'g, 'm> Emit<'g, 'm> {
         self.values.clear();
     }
 
+    /// The values of several nodes at the current point, computed in the order of the graph: what one step of each
+    /// needs of the other's, as the best element so far and its place do, is at hand then.
+    pub fn all_values(
+        &mut self,
+        b: &mut Builder,
+        roots: impl Iterator<Item = NodeId>,
+    ) -> Vec<Elem> {
+        let roots: Vec<NodeId> = roots.collect();
+        let mut values = std::mem::take(&mut self.values);
+        self.evaluate(b, &roots, &mut values, &[]);
+        self.values = values;
+        roots.iter().map(|&root| self.values[root]).collect()
+    }
+
     /// The value of a node at the current point.
     pub fn value(&mut self, b: &mut Builder, root: NodeId) -> Elem {
         if let Some(value) = self.values.get(root) {

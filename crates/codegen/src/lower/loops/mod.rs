@@ -14,7 +14,6 @@ use super::nest::Nest;
 use super::segments::{self, Segment};
 use super::{Arg, Lanes, Stage};
 use crate::Vouched;
-use crate::elementwise::Elem;
 use crate::kernel::{Addr, Builder, IndexOp, Value};
 
 /// A store of a value at each point of the loops around it.
@@ -662,7 +661,7 @@ impl<'g, 'm> Loops<'g, 'm> {
     /// Stores values of the current point: all values and places are computed before anything is
     /// stored, which may lie where an element was that the others need.
     fn store(&mut self, b: &mut Builder, stores: &[Store]) {
-        let elems: Vec<Elem> = stores.iter().map(|store| self.emit.value(b, store.node)).collect();
+        let elems = self.emit.all_values(b, stores.iter().map(|store| store.node));
         let of = |store: &Store| self.emit.place(b, store.to, &store.at, store.ty);
         let places: Vec<Addr> = stores.iter().map(of).collect();
         for ((store, elem), place) in zip(zip(stores, elems), places) {
