@@ -162,6 +162,18 @@ const CASES: &[Case] = &[
         Tolerance::Exact,
     ),
     (
+        "cumulative sums of a few numbers",
+        "s32",
+        23,
+        &["T[9]", "T[3,7]"],
+        "z = T[] constant(0) l = T[] constant(-2147483648)
+         a = T[9] reduce-window(s0, z), window={size=9 pad=8_0}, to_apply=add
+         b = T[3,7] reduce-window(s1, l), window={size=1x7 pad=0_0x0_6}, to_apply=max
+         c = T[9] reverse(a), dimensions={0} n0 = T[9] subtract(c, s0)
+         d = T[3,7] reverse(b), dimensions={0,1} n1 = T[3,7] subtract(d, s1)",
+        Tolerance::Exact,
+    ),
+    (
         "halves and bits",
         "bf16",
         20,

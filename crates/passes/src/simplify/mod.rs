@@ -24,6 +24,7 @@ mod power;
 mod progression;
 mod reduce;
 mod reshape;
+mod scan;
 mod scatter;
 mod separable;
 mod shared;

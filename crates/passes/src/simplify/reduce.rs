@@ -5,6 +5,7 @@ use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, S
 
 use super::Simplifier;
 use super::movement::follow_units;
+use super::scan;
 use super::value::is_positive_zero;
 use crate::recognize::{commutes, reducer};
 
@@ -166,7 +167,7 @@ fn may_reorder(op: BinaryOp, element: ElementType) -> bool {
 }
 
 /// Whether combining a value with itself gives the value.
-fn is_idempotent(op: BinaryOp) -> bool {
+pub(super) fn is_idempotent(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Maximum | BinaryOp::Minimum | BinaryOp::And | BinaryOp::Or)
 }
 
@@ -195,10 +196,14 @@ pub(super) fn window(
             let init = cx.broadcast_scalar(init, &dims)?;
             cx.add(binary, &[init, x]).map(Some)
         }
-        Some(binary) if same => match of_single_elements(cx, op, binary, [x, init])? {
-            Some(id) => Ok(Some(id)),
-            None => of_padded(cx, op, binary, [x, init]),
-        },
+        Some(binary) if same => {
+            for rule in [of_single_elements, of_padded, scan::as_fold] {
+                if let Some(id) = rule(cx, op, binary, [x, init])? {
+                    return Ok(Some(id));
+                }
+            }
+            Ok(None)
+        }
         _ => Ok(None),
     }
 }
