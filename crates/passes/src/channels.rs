@@ -7,6 +7,7 @@
 
 use helio_ir::ops::{
     Broadcast, Concatenate, Convolution, Pad, Reduce, ReduceWindow, Slice, Transpose, Window,
+    WindowDim,
 };
 use helio_ir::{ArrayShape, Computation, ElementType, Instr, InstrId, Module, Op, Result};
 use rustc_hash::FxHashSet;
@@ -23,6 +24,9 @@ const OVERHEAD: [f64; 3] = [1.14, 1.08, 1.05];
 /// Nanoseconds that it takes to pack an element of the patches of a window with channels first, whatever the outputs: with few of
 /// these that is more than the share of multiplications in [`OVERHEAD`].
 const PACKED: f64 = 0.08;
+/// Nanoseconds that it takes to write an element of the result of an input with holes, with channels first: its neighbours
+/// are those of another phase.
+const APART: f64 = 0.5;
 /// Nanoseconds that channels last take less for each multiplication of a depthwise convolution.
 const DEPTHWISE: f64 = 0.008;
 /// The same, for each multiplication of a convolution of larger groups.
@@ -31,6 +35,10 @@ const GROUPED: f64 = 0.002;
 const TRANSPOSED: f64 = 0.12;
 /// Lanes of a vector.
 const LANES: usize = 16;
+/// Outputs up to which sums go along lines of the input with channels last, if what taps meet in a line fills two vectors.
+const FEW_OUTPUTS: usize = 8;
+/// The share of full vectors' speed that these sums have, of one output and of several.
+const ALONG_LINES: [f64; 2] = [0.35, 0.6];
 
 /// Puts channels last in what convolutions with constant kernels depend on, and in what depends on them.
 pub(crate) fn put_channels_last(module: Module, cx: &PassCx<'_>) -> Result<Module> {
@@ -146,7 +154,16 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     let [window, point, last] = OVERHEAD;
     let packed = last + PACKED * PER_NANOSECOND / outputs as f64;
     let first = if taps > 1 { window.max(packed) } else { point };
-    Some(time * (first / filled(positions) - last / filled(outputs)))
+    let apart = if holes > 1 { array.element_count() as f64 * APART } else { 0.0 };
+    let met = |(&d, dim): (&usize, &WindowDim)| kernel.dims()[d] / dim.base_dilation.max(1);
+    let line = op.dims.kernel_spatial.iter().zip(&op.window.dims).next_back().map_or(1, met);
+    let filled_last = match outputs {
+        1..=FEW_OUTPUTS if features.saturating_mul(line) >= 2 * LANES => {
+            ALONG_LINES[usize::from(outputs > 1)]
+        }
+        _ => filled(outputs),
+    };
+    Some(time * (first / filled(positions) - last / filled_last) + apart)
 }
 
 /// Which instructions are to have channels last, if any.

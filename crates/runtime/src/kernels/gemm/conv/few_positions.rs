@@ -53,7 +53,6 @@ impl Convolution {
         matches!(self.route, Route::Patches)
             && self.fills_vectors_with_outputs()
             && self.group.size == 1
-            && !self.is_reversed()
     }
 
     /// The outputs of a group in the kernel.
