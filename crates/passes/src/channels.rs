@@ -6,8 +6,8 @@
 //! windows is put into that order together, if what that saves is more than what the transpositions at its edges take.
 
 use helio_ir::ops::{
-    Broadcast, Concatenate, Convolution, Pad, Reduce, ReduceWindow, Slice, Transpose, Window,
-    WindowDim,
+    Broadcast, Concatenate, Convolution, Pad, Reduce, ReduceWindow, Reshape, Slice, Transpose,
+    Window, WindowDim,
 };
 use helio_ir::{ArrayShape, Computation, ElementType, Instr, InstrId, Module, Op, Result};
 use rustc_hash::FxHashSet;
@@ -50,12 +50,15 @@ pub(crate) fn put_channels_last(module: Module, cx: &PassCx<'_>) -> Result<Modul
     }
     rebuild(module, cx.watch, |new, computation| {
         new.count_steps(computation.instrs().len())?;
-        let Some(turned) = choose(&computation) else { return Ok(computation) };
+        let Some(Choice { turned, shuffles }) = choose(&computation) else {
+            return Ok(computation);
+        };
         let (draft, old) = Draft::replacing(new, computation);
         let (root, count) = (old.root, old.instrs.len());
         let mut turn = Turn {
             draft,
             turned,
+            shuffles,
             sources: Vec::with_capacity(count),
             map: Vec::with_capacity(count),
             other: vec![None; count],
@@ -107,6 +110,44 @@ fn followed(computation: &Computation, instr: &Instr) -> Option<usize> {
         _ => None,
     }?;
     instr.operands[..followed].iter().all(|id| rank_of(id) == array.rank()).then_some(followed)
+}
+
+/// Channels that are taken for a matrix, which is transposed, as networks mix the channels of groups.
+#[derive(Clone, Copy)]
+struct Shuffle {
+    /// What has the channels.
+    of: InstrId,
+    /// The rows of the matrix.
+    rows: usize,
+    /// The reshape and the transpose between that and the result.
+    between: [InstrId; 2],
+}
+
+/// Whether an instruction is the last of those that mix channels: reshape(transpose(reshape(x))).
+fn shuffle(computation: &Computation, instr: &Instr) -> Option<Shuffle> {
+    let sizes = |id: InstrId| Some(computation.instr(id).shape.as_array()?.dims());
+    let (Op::Reshape(_), &[transposed]) = (&instr.op, &instr.operands[..]) else { return None };
+    let (Op::Transpose(transpose), &[split]) =
+        (&computation.instr(transposed).op, &computation.instr(transposed).operands[..])
+    else {
+        return None;
+    };
+    let (Op::Reshape(_), &[of]) =
+        (&computation.instr(split).op, &computation.instr(split).operands[..])
+    else {
+        return None;
+    };
+    let array = array_with_channels(instr)?;
+    let (dims, rank) = (array.dims(), array.rank());
+    let &[images, rows, columns, ref positions @ ..] = sizes(split)? else { return None };
+    let is_swap = transpose.permutation.iter().copied().eq([0, 2, 1].into_iter().chain(3..=rank));
+    let is_matrix = (images, &positions[..]) == (dims[0], &dims[2..])
+        && rows.checked_mul(columns) == Some(dims[1]);
+    (is_swap && is_matrix && sizes(of)? == dims).then_some(Shuffle {
+        of,
+        rows,
+        between: [split, transposed],
+    })
 }
 
 /// Whether an instruction's value is known when it is compiled, and no more than moved.
@@ -166,30 +207,51 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     Some(time * (first / filled(positions) - last / filled_last) + apart)
 }
 
+/// Which instructions are to have channels last.
+struct Choice {
+    turned: Vec<bool>,
+    /// Those that mix channels.
+    shuffles: Vec<Option<Shuffle>>,
+}
+
 /// Which instructions are to have channels last, if any.
-fn choose(computation: &Computation) -> Option<Vec<bool>> {
+fn choose(computation: &Computation) -> Option<Choice> {
     let count = computation.instrs().len();
     let mut sets = Sets::new(count);
     let mut follows = vec![0; count];
+    let shuffles: Vec<Option<Shuffle>> =
+        computation.instrs().iter().map(|instr| shuffle(computation, instr)).collect();
+    // What is between the parts of one goes where these go.
+    let mut is_between = vec![false; count];
+    let operands = |id: InstrId| match &shuffles[id.index()] {
+        Some(shuffle) => std::slice::from_ref(&shuffle.of),
+        None => &computation.instr(id).operands[..],
+    };
     for id in computation.ids() {
-        let instr = computation.instr(id);
-        let Some(followed) = followed(computation, instr) else { continue };
+        let followed = match &shuffles[id.index()] {
+            Some(shuffle) => {
+                shuffle.between.iter().for_each(|id| is_between[id.index()] = true);
+                Some(1)
+            }
+            None => followed(computation, computation.instr(id)),
+        };
+        let Some(followed) = followed else { continue };
         follows[id.index()] = followed;
-        for operand in instr.operands[..followed].iter().filter(|id| follows[id.index()] > 0) {
+        for operand in operands(id)[..followed].iter().filter(|id| follows[id.index()] > 0) {
             sets.join(id.index(), operand.index());
         }
     }
     let mut saved = vec![0.0; count];
     // What is transposed, for which set.
     let mut transposed: FxHashSet<(InstrId, usize)> = FxHashSet::default();
-    for id in computation.ids() {
+    for id in computation.ids().filter(|id| !is_between[id.index()]) {
         let instr = computation.instr(id);
         let followed = follows[id.index()];
         let set = sets.find(id.index());
         if followed > 0 {
             saved[set] += saved_time(computation, id).unwrap_or(0.0);
         }
-        for (i, &operand) in instr.operands.iter().enumerate() {
+        for (i, &operand) in operands(id).iter().enumerate() {
             let edge = match (i < followed, follows[operand.index()] > 0) {
                 (true, false) if !lies_either_way(computation.instr(operand)) => set,
                 (false, true) if !takes_either(computation, instr) => sets.find(operand.index()),
@@ -210,7 +272,7 @@ fn choose(computation: &Computation) -> Option<Vec<bool>> {
     }
     let turned: Vec<bool> =
         (0..count).map(|i| follows[i] > 0 && saved[sets.find(i)] > 0.0).collect();
-    turned.contains(&true).then_some(turned)
+    turned.contains(&true).then_some(Choice { turned, shuffles })
 }
 
 /// Whether what does not follow can be had in either order at once: what is repeated, but for arrays of channels and
@@ -275,6 +337,8 @@ struct Turn<'m> {
     draft: Draft<'m>,
     /// Whether each of the old instructions gets channels last.
     turned: Vec<bool>,
+    /// Those that mix channels.
+    shuffles: Vec<Option<Shuffle>>,
     /// Of each that is known already, what it is made of, if that can be had in another order at once.
     sources: Vec<Option<(Op, InstrId)>>,
     /// What stands for each: with channels last if it is turned.
@@ -343,7 +407,10 @@ impl Turn<'_> {
         self.draft.stand_for(&instr);
         let old = InstrId(self.map.len() as u32);
         if self.turned[old.index()] {
-            let new = self.turn(&instr)?;
+            let new = match self.shuffles[old.index()] {
+                Some(shuffle) => self.shuffled(shuffle)?,
+                None => self.turn(&instr)?,
+            };
             // It is about dimensions in their old order, and what it asks for was done before.
             if let Some(extra) = &mut instr.extra {
                 extra.sharding = None;
@@ -393,6 +460,20 @@ impl Turn<'_> {
         self.map.push(new);
         self.sources.push(source);
         Ok(())
+    }
+
+    /// Adds what mixes channels, with channels last.
+    fn shuffled(&mut self, Shuffle { of, rows, .. }: Shuffle) -> Result<InstrId> {
+        let x = self.last(of)?;
+        let Some(array) = self.draft.array(x).cloned() else { return Ok(x) };
+        let Some((&channels, others)) = array.dims().split_last() else { return Ok(x) };
+        let split = [others, &[rows, channels / rows.max(1)]].concat();
+        let shape = ArrayShape::new(array.element(), split)?;
+        let split = self.draft.add(Reshape { shape }, &[x])?;
+        let last = others.len();
+        let permutation = (0..last).chain([last + 1, last]).collect();
+        let swapped = self.draft.add(Transpose { permutation }, &[split])?;
+        self.draft.add(Reshape { shape: array.without_layout() }, &[swapped])
     }
 
     /// Adds an instruction with channels last.
