@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use super::finish::FinishRows;
 use super::grouped::Filter;
-use super::row_blocks::{Block, MANY_ROWS, ROWS, each_count, each_kind, each_place, meet};
+use super::row_blocks::{Block, each_count, each_kind, each_place, meet};
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::cache::second_level_bytes;
 use crate::kernels::gemm::TASK_WORK;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::gemm::cut::{chunks, even_chunks};
+use crate::kernels::gemm::cut::chunks;
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Lanes, WindowLoops};
@@ -64,11 +64,7 @@ impl Convolution {
         let windows = ChannelWindows { conv: self, rows, columns, lhs, kernel, out, ahead };
         let row_work = [rows.kernel, columns.kernel, columns.output, count];
         let row_work = row_work.into_iter().fold(1, usize::saturating_mul);
-        let strip = (TASK_WORK / row_work.max(1)).clamp(MANY_ROWS, rows.output.max(MANY_ROWS));
-        // Half of these rows at least, so that each thread has some.
-        let even = rows.output.div_ceil(threads.count()).max(ROWS);
-        let strip = if strip > even && self.batch.size < threads.count() { even } else { strip };
-        let strips: Vec<_> = even_chunks(rows.output, strip).collect();
+        let strips = rows.strips(TASK_WORK / row_work.max(1), self.batch.size, threads.count());
         // Channels are shared out where there are few rows.
         let is_few = self.batch.size * strips.len() < threads.count();
         let at_once = match is_few {

@@ -84,9 +84,9 @@ impl Convolution {
         let at_once = self.outputs.size.max(CHANNELS);
         let row_work = [rows.kernel, columns.kernel, columns.output, self.features.size, at_once];
         let row_work = row_work.into_iter().fold(1, usize::saturating_mul);
-        let strip = (TASK_WORK / row_work.max(1)).clamp(MANY_ROWS, rows.output.max(MANY_ROWS));
-        let strips: Vec<_> = even_chunks(rows.output, strip).collect();
         let parts: Vec<_> = chunks(0..count, at_once).collect();
+        let beside = self.batch.size.saturating_mul(parts.len());
+        let strips = rows.strips(TASK_WORK / row_work.max(1), beside, threads.count());
         // What windows of some rows and columns meet is copied to where it is near.
         let column = self.features.size.next_multiple_of(CHANNELS);
         let met_rows = (MANY_ROWS - 1) + rows.kernel;

@@ -8,6 +8,7 @@ use super::finish::FinishRows;
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::simd::Lanes;
 use crate::kernels::gemm::strips::within;
 
@@ -119,6 +120,38 @@ impl Spatial {
             (ROWS.., ..) => ROWS,
             _ => FEW_ROWS,
         }
+    }
+}
+
+/// Rows of some blocks.
+const SOME_ROWS: usize = 5 * ROWS;
+/// The time of two blocks of rows that are computed as one of [`MANY_ROWS`], in that of one of [`ROWS`].
+const OF_TWO: f64 = 1.64;
+
+impl Spatial {
+    /// The rows of the result in strips, each of as many tasks as there are `beside` it, that have no more than `most` rows
+    /// if that is enough for some blocks, such that threads are done early. (A strip of 11 rows takes as long as one of 14,
+    /// and rows that are no block are computed by twos.)
+    pub(super) fn strips(&self, most: usize, beside: usize, threads: usize) -> Vec<Range<usize>> {
+        let all = self.output;
+        let rows_of = |count: usize| all.div_ceil(count.max(1)).max(1);
+        let has_many = (self.kernel, self.stride) == (3, 1);
+        let time = |count: usize| {
+            let blocks = rows_of(count).div_ceil(ROWS);
+            let strip = match has_many && blocks.is_multiple_of(2) {
+                true => blocks as f64 / 2.0 * OF_TWO,
+                false => blocks as f64,
+            };
+            count.saturating_mul(beside).div_ceil(threads) as f64 * strip
+        };
+        let are_blocks = |&count: &usize| {
+            let last = all.saturating_sub((count - 1) * rows_of(count));
+            count == 1 || last >= ROWS
+        };
+        let least = all.div_ceil(most.max(SOME_ROWS)).max(1);
+        let counts = (least..=(all / ROWS).max(least)).filter(are_blocks);
+        let count = counts.min_by(|&a, &b| time(a).total_cmp(&time(b))).unwrap_or(least);
+        even_chunks(all, rows_of(count)).collect()
     }
 }
 
@@ -235,5 +268,41 @@ pub(super) unsafe fn meet<
             // SAFETY: the caller's promise.
             *sum = unsafe { S::mul_add(words, weight, *sum) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::POINT;
+    use super::*;
+
+    #[test]
+    fn strips_are_all_rows_and_hold_blocks() {
+        for output in (0..70).chain([112, 113, 1000]) {
+            for (kernel, most, beside, threads) in
+                [(3, 1, 1, 1), (9, 1, 1, 2), (3, 40, 3, 4), (7, usize::MAX, 1, 16), (5, 9, 0, 3)]
+            {
+                let rows = Spatial { output, kernel, ..POINT };
+                let strips = rows.strips(most, beside, threads);
+                let all: Vec<usize> = strips.iter().cloned().flatten().collect();
+                assert_eq!(all, (0..output).collect::<Vec<_>>(), "{output} {kernel}");
+                let are_blocks = strips.iter().all(|strip| strip.len() >= ROWS);
+                assert!(strips.len() <= 1 || are_blocks, "{strips:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_share_strips_evenly() {
+        let count = |output, kernel, beside, threads| {
+            let rows = Spatial { output, kernel, ..POINT };
+            rows.strips(1, beside, threads).len()
+        };
+        // Five blocks of seven rows, or three for each of two threads.
+        assert_eq!([count(32, 9, 1, 1), count(32, 9, 1, 2)], [1, 2]);
+        // Where there are images enough, none of them is cut.
+        assert_eq!(count(32, 9, 8, 2), 1);
+        // Blocks of fourteen rows stay together.
+        assert_eq!([count(56, 3, 1, 1), count(56, 3, 1, 2)], [2, 2]);
     }
 }
