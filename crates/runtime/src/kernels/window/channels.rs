@@ -5,14 +5,18 @@
 //! [`rows`](super::rows) does, takes as many folds where windows of three rows move by two (nine), and memory for what
 //! they are folded to.
 
+use std::ops::Range;
+
 use super::super::gemm::simd::Lanes;
 use super::Covered;
 use super::rows::{RowFolds, RowPart, SeenNan, VectorFold};
 
-/// Vectors of channels whose folds are computed side by side: enough to hide the latency of folds.
+/// Vectors of channels, of one position or several, whose folds are computed side by side: enough to hide the latency of
+/// folds.
 const SIDE_BY_SIDE: usize = 4;
 
-/// The points of a window that lie over the array.
+/// The points of windows that lie over the array.
+#[derive(Clone, Copy)]
 struct Points {
     rows: usize,
     /// From a row to the next, in numbers.
@@ -20,6 +24,25 @@ struct Points {
     columns: usize,
     /// From a column to the next, in numbers.
     column_step: usize,
+}
+
+/// Some channels of neighbouring positions whose windows lie over as many columns.
+struct Run<'a> {
+    /// The columns of each.
+    covered: &'a [Covered],
+    /// The first position.
+    position: usize,
+    channels: Range<usize>,
+}
+
+/// Vectors that are folded side by side.
+struct Vectors<const COUNT: usize> {
+    /// What the first point of each window has.
+    from: [*const f32; COUNT],
+    /// Where it goes, in numbers,
+    to: [usize; COUNT],
+    /// and how many of them.
+    lanes: [usize; COUNT],
 }
 
 impl RowFolds<'_> {
@@ -35,64 +58,96 @@ impl RowFolds<'_> {
         let numbers = part.columns;
         let positions = numbers.start / channels..numbers.end.div_ceil(channels);
         let covered: Vec<Covered> = positions.clone().map(|x| columns.covered(x)).collect();
+        let runs = runs(&covered, positions.start, channels, &numbers);
         for plane in part.planes {
             let plane_from = &self.from[plane * rows.base * row_base..];
             for row in part.rows.clone() {
                 let met = rows.covered(row);
                 let from = plane_from[met.first * row_base..].as_ptr();
                 let to = (plane * rows.positions + row) * row_len;
-                for (x, column) in positions.clone().zip(&covered) {
+                for run in &runs {
                     let points = Points {
                         rows: met.count,
                         row_step: rows.window_dilation * row_base,
-                        columns: column.count,
+                        columns: run.covered[0].count,
                         column_step: columns.window_dilation * channels,
                     };
-                    let start = x * channels;
-                    let end = numbers.end.min(start + channels) - start;
-                    let mut channel = numbers.start.max(start) - start;
-                    while channel < end {
-                        let from = from.wrapping_add(column.first * channels + channel);
-                        let to = to + start + channel;
-                        let is_many = channel + SIDE_BY_SIDE * S::LANES <= end;
-                        let count = if is_many { SIDE_BY_SIDE * S::LANES } else { S::LANES };
-                        let count = count.min(end - channel);
-                        // SAFETY: the caller's promise: nothing else accesses these positions, and their windows lie over
-                        // these points.
-                        unsafe {
-                            let to = self.to.part(to, count).as_mut_ptr();
-                            match is_many {
-                                true => {
-                                    self.fold::<S, F, SIDE_BY_SIDE>(from, &points, to, S::LANES)
-                                }
-                                false => self.fold::<S, F, 1>(from, &points, to, count),
-                            }
-                        }
-                        channel += count;
-                    }
+                    // SAFETY: the caller's promise: nothing else accesses these positions, and their windows lie over
+                    // these points.
+                    unsafe { self.run_of::<S, F>(run, (from, to), &points) };
                 }
             }
         }
     }
 
-    /// Folds what neighbouring vectors meet, of the last of which so many lanes count.
+    /// Folds the windows of a run in a row, whose first numbers in the array and in the result these are.
     ///
     /// # Safety
-    /// As for [`RowFolds::run`]; the points may be read from `from` on, and the vectors written.
+    /// As for [`RowFolds::run`]; windows lie over these points.
     #[inline(always)]
-    unsafe fn fold<S: Lanes, F: VectorFold, const COUNT: usize>(
+    unsafe fn run_of<S: Lanes, F: VectorFold>(
         &self,
-        from: *const f32,
+        run: &Run<'_>,
+        (from, to): (*const f32, usize),
         points: &Points,
-        to: *mut f32,
-        last_lanes: usize,
+    ) {
+        let channels = self.windows.lanes;
+        let len = run.channels.len();
+        let beside = run.channels.start..run.channels.start + len - len % (SIDE_BY_SIDE * S::LANES);
+        for (i, covered) in run.covered.iter().enumerate() {
+            for channel in beside.clone().step_by(SIDE_BY_SIDE * S::LANES) {
+                let from = from.wrapping_add(covered.first * channels + channel);
+                let to = to + (run.position + i) * channels + channel;
+                let vectors = Vectors::beside(from, to, S::LANES);
+                // SAFETY: the caller's promise.
+                unsafe { self.fold::<S, F, SIDE_BY_SIDE, true>(&vectors, points) };
+            }
+        }
+        // What is left of several positions goes side by side.
+        let rest = beside.end..run.channels.end;
+        let mut left = run.covered.len() * rest.len().div_ceil(S::LANES);
+        // The next vector: of which position, and which of its channels.
+        let (mut position, mut channel) = (0, rest.start);
+        let mut next = || {
+            let first = run.covered[position].first * channels + channel;
+            let place = to + (run.position + position) * channels + channel;
+            let lanes = S::LANES.min(rest.end - channel);
+            channel += lanes;
+            if channel == rest.end {
+                (position, channel) = (position + 1, rest.start);
+            }
+            (from.wrapping_add(first), place, lanes)
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            while left >= SIDE_BY_SIDE {
+                self.fold::<S, F, SIDE_BY_SIDE, false>(&Vectors::of(&mut next), points);
+                left -= SIDE_BY_SIDE;
+            }
+            while left > 0 {
+                self.fold::<S, F, 1, false>(&Vectors::of(&mut next), points);
+                left -= 1;
+            }
+        }
+    }
+
+    /// Folds what the windows of vectors meet. If `BESIDE`, they are neighbours of which all lanes count: one address is
+    /// enough for them.
+    ///
+    /// # Safety
+    /// As for [`RowFolds::run`]; the points may be read, and the vectors written.
+    #[inline(always)]
+    unsafe fn fold<S: Lanes, F: VectorFold, const COUNT: usize, const BESIDE: bool>(
+        &self,
+        vectors: &Vectors<COUNT>,
+        points: &Points,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let is_done = !self.init.is_nan()
-                && self.fold_as::<S, F, COUNT, true>(from, points, to, last_lanes);
+            let is_done =
+                !self.init.is_nan() && self.fold_as::<S, F, COUNT, true, BESIDE>(vectors, points);
             if !is_done {
-                self.fold_as::<S, F, COUNT, false>(from, points, to, last_lanes);
+                self.fold_as::<S, F, COUNT, false, BESIDE>(vectors, points);
             }
         }
     }
@@ -102,29 +157,36 @@ impl RowFolds<'_> {
     /// # Safety
     /// As for [`RowFolds::fold`].
     #[inline(always)]
-    unsafe fn fold_as<S: Lanes, F: VectorFold, const COUNT: usize, const NUMBERS: bool>(
+    unsafe fn fold_as<
+        S: Lanes,
+        F: VectorFold,
+        const COUNT: usize,
+        const NUMBERS: bool,
+        const BESIDE: bool,
+    >(
         &self,
-        from: *const f32,
+        vectors: &Vectors<COUNT>,
         points: &Points,
-        to: *mut f32,
-        last_lanes: usize,
     ) -> bool {
-        let (mask, is_whole) = (S::mask(last_lanes), last_lanes == S::LANES);
+        let masks = vectors.lanes.map(S::mask);
         // SAFETY: the caller's promise; these are numbers.
         let [init, neutral] = unsafe { [S::splat(&self.init), S::splat(&F::NEUTRAL)] };
         let mut sums = [init; COUNT];
         // SAFETY: the caller's promise.
         let mut nan = unsafe { SeenNan::<S>::none() };
         for row in 0..points.rows {
-            let mut from = from.wrapping_add(row * points.row_step);
+            let mut offset = row * points.row_step;
             for _ in 0..points.columns {
+                let first = vectors.from[0].wrapping_add(offset);
                 for (v, sum) in sums.iter_mut().enumerate() {
-                    let from = from.wrapping_add(v * S::LANES);
                     // SAFETY: the caller's promise.
                     unsafe {
-                        let met = match v + 1 < COUNT || is_whole {
-                            true => S::load(from),
-                            false => S::load_or(from, mask, neutral),
+                        let met = match BESIDE {
+                            true => S::load(first.wrapping_add(v * S::LANES)),
+                            false => {
+                                let from = vectors.from[v].wrapping_add(offset);
+                                S::load_or(from, masks[v], neutral)
+                            }
                         };
                         *sum = F::of::<S, NUMBERS>(*sum, met);
                         if NUMBERS && F::LOSES_NAN {
@@ -133,7 +195,7 @@ impl RowFolds<'_> {
                     }
                 }
                 nan.look_at_last();
-                from = from.wrapping_add(points.column_step);
+                offset += points.column_step;
             }
         }
         // SAFETY: the caller's promise.
@@ -142,13 +204,59 @@ impl RowFolds<'_> {
                 return false;
             }
             for (v, sum) in sums.into_iter().enumerate() {
-                let to = to.wrapping_add(v * S::LANES);
-                match v + 1 < COUNT || is_whole {
+                let to = self.to.part(vectors.to[v], vectors.lanes[v]).as_mut_ptr();
+                match BESIDE {
                     true => S::store_all(to, sum, false),
-                    false => S::store(to, mask, sum, false),
+                    false => S::store(to, masks[v], sum, false),
                 }
             }
         }
         true
     }
+}
+
+impl<const COUNT: usize> Vectors<COUNT> {
+    /// The next of vectors: where what they fold begins, where it goes, and how many lanes of each count.
+    #[inline(always)]
+    fn of(next: &mut impl FnMut() -> (*const f32, usize, usize)) -> Self {
+        let (mut from, mut to, mut lanes) = ([std::ptr::null(); COUNT], [0; COUNT], [0; COUNT]);
+        for v in 0..COUNT {
+            (from[v], to[v], lanes[v]) = next();
+        }
+        Vectors { from, to, lanes }
+    }
+
+    /// Neighbours, of which all lanes count.
+    #[inline(always)]
+    fn beside(from: *const f32, to: usize, lanes: usize) -> Self {
+        Vectors {
+            from: std::array::from_fn(|v| from.wrapping_add(v * lanes)),
+            to: std::array::from_fn(|v| to + v * lanes),
+            lanes: [lanes; COUNT],
+        }
+    }
+}
+
+/// The `numbers` of a row, of which each position has so many, in runs; `covered` begins with the `first` position.
+fn runs<'a>(
+    covered: &'a [Covered],
+    first: usize,
+    channels: usize,
+    numbers: &Range<usize>,
+) -> Vec<Run<'a>> {
+    // Of the first and the last position, some channels may be another part's.
+    let of = |i: usize| {
+        let start = (first + i) * channels;
+        numbers.start.max(start) - start..numbers.end.min(start + channels) - start
+    };
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    for (i, next) in covered.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if run.channels == of(i) && run.covered[0].count == next.count => {
+                run.covered = &covered[run.position - first..=i];
+            }
+            _ => runs.push(Run { covered: &covered[i..=i], position: first + i, channels: of(i) }),
+        }
+    }
+    runs
 }

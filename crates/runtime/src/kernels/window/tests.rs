@@ -92,6 +92,9 @@ fn cases() -> Vec<Vec<WindowDim>> {
             whole(8),
         ],
         vec![dim(30, 4, 4, (0, 0), PLAIN), whole(3000)],
+        // Vectors of several positions side by side, at the edges and between them.
+        vec![dim(9, 3, 2, (1, 1), PLAIN), dim(14, 3, 2, (1, 0), PLAIN), whole(41)],
+        vec![dim(6, 2, 2, (0, 0), PLAIN), dim(22, 2, 2, (1, 1), PLAIN), whole(16)],
         // Rows that are cut within a position.
         vec![dim(5, 3, 2, (1, 1), PLAIN), dim(10, 2, 2, (0, 0), PLAIN), whole(1000)],
         // Positions so far beyond the array that no address is there.
