@@ -7,9 +7,9 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::axis::Axis;
-use super::cut::Tiles;
+use super::cut::{Tiles, chunks};
 use super::engine::{ProductBlock, Shared};
-use super::few_steps::{FewSteps, FewStepsKernel, LEAST_ROWS, MOST_STEPS};
+use super::few_steps::{FewSteps, FewStepsKernel, LEAST_ROWS, MOST_STEPS, fill_tiles};
 use super::tile::{Ahead, MAX_ROWS, Run, TileArgs, Tiled};
 
 /// The rows of memory that sums are accumulated in.
@@ -189,13 +189,29 @@ impl<'a, W, A> TileBlock<'a, W, A> {
     /// The kernel for `steps` that are few, if it computes a panel.
     pub(super) fn few_steps(&self, panel: &Panel<W>, steps: usize) -> Option<FewStepsKernel<W, A>> {
         let lhs = &self.lhs;
-        let are_neighbours = !lhs.packed && lhs.step == 1 && lhs.runs.len() == 1;
-        let are_even = lhs.offsets.stride.is_some() && self.out.stride.is_some();
+        let are_neighbours = !lhs.packed && lhs.step == 1;
         let are_few = (1..=MOST_STEPS).contains(&steps) && self.rows().len() >= LEAST_ROWS;
+        let are_even = match self.cut.run_rows() {
+            Some(run) => {
+                let last = self.rows().len() % run;
+                let are_firsts =
+                    |offsets: &Offsets| offsets.stride.is_some() || !offsets.firsts.is_empty();
+                are_firsts(&lhs.offsets)
+                    && are_firsts(&self.out)
+                    && fill_tiles(run)
+                    && (last == 0 || fill_tiles(last))
+            }
+            None => lhs.offsets.stride.is_some() && self.out.stride.is_some(),
+        };
         let are_read = panel.is_half || panel.has_vectors;
         let whole = panel.vecs - usize::from(panel.is_half);
         (are_few && are_neighbours && are_even && are_read && !self.add)
             .then(|| self.tiled.few_steps(whole, panel.is_half))?
+    }
+
+    /// How many rows are equally far apart, if not all.
+    pub(super) fn run_rows(&self) -> Option<usize> {
+        self.cut.run_rows()
     }
 
     /// The rows of each tile.
@@ -208,36 +224,42 @@ impl<'a, W, A> TileBlock<'a, W, A> {
         self.cut.rows.clone()
     }
 
-    /// Computes some rows of the columns of a panel, at least as many as a tile of `kernel` has; asks for what is `ahead`.
+    /// Computes some rows of the columns of a panel, at least as many as a tile of `kernel` has, and whole runs if rows are
+    /// in such; asks for what is `ahead`.
     ///
     /// # Safety
-    /// As for [`Self::run`]; [`Self::few_steps`] has given the kernel for this panel and so many steps.
+    /// As for [`Self::run`]; [`Self::few_steps`] has given the kernel for this panel.
     pub(super) unsafe fn run_few_steps(
         &self,
-        (kernel, steps): (FewStepsKernel<W, A>, usize),
+        kernel: FewStepsKernel<W, A>,
         panel: &Panel<W>,
         rows: Range<usize>,
         ahead: Range<*const u8>,
     ) {
-        let (Some(lhs_row), Some(out_row), [run]) =
-            (self.lhs.offsets.stride, self.out.stride, self.lhs.runs)
-        else {
-            unreachable!("rows are equally far apart, as `few_steps` has seen")
-        };
-        let of = FewSteps {
-            rows: rows.len(),
-            cols: (panel.vecs - 1) * self.tiled.format().lanes + panel.last_lanes,
-            steps,
-            lhs: self.lhs.start.wrapping_add(rows.start * lhs_row + run.offset),
-            lhs_row,
-            rhs: panel.rhs,
-            rhs_step: panel.rhs_step,
-            out: self.origin.get().wrapping_add(rows.start * out_row + panel.first),
-            out_row,
-            ahead,
-        };
-        // SAFETY: the caller's promise; `self.tiled` proves the features.
-        unsafe { kernel(&of) };
+        let run = self.cut.run_rows();
+        let mut ahead = ahead;
+        for rows in chunks(rows.clone(), run.unwrap_or(rows.len()).max(1)) {
+            let number = match run {
+                Some(run) => (rows.start - self.rows().start) / run * self.cut.tiles_of_run(),
+                None => 0,
+            };
+            let (lhs, lhs_rows) = self.lhs.offsets.tile(number, rows.start);
+            let (out, out_rows) = self.out.tile(number, rows.start);
+            let of = FewSteps {
+                rows: rows.len(),
+                cols: (panel.vecs - 1) * self.tiled.format().lanes + panel.last_lanes,
+                runs: self.lhs.runs,
+                lhs: self.lhs.start.wrapping_add(lhs),
+                lhs_row: lhs_rows.from[1],
+                rhs: panel.rhs,
+                rhs_step: panel.rhs_step,
+                out: self.origin.get().wrapping_add(out + panel.first),
+                out_row: out_rows.from[1],
+                ahead: std::mem::replace(&mut ahead, panel.bytes(0)),
+            };
+            // SAFETY: the caller's promise; `self.tiled` proves the features.
+            unsafe { kernel(&of) };
+        }
     }
 
     /// Computes the columns of a panel, of the rows of one tile, by its number, which asks for what is `ahead`.

@@ -57,6 +57,18 @@ impl Tiles {
             false => self,
         }
     }
+
+    /// The rows after which tiles end, if that is where these are no longer equally far apart.
+    pub(super) fn run_rows(&self) -> Option<usize> {
+        self.even.as_ref().filter(|_| self.are_in_runs).map(|even| even.rows)
+    }
+
+    /// The tiles of so many rows. (They are the fewest that hold them.)
+    pub(super) fn tiles_of_run(&self) -> usize {
+        self.even
+            .as_ref()
+            .map_or(1, |even| even.rows.div_ceil(even.height + usize::from(even.higher > 0)))
+    }
 }
 
 impl Iterator for Tiles {

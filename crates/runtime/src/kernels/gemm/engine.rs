@@ -322,8 +322,15 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             0 | 1 => 1,
             several => several.next_multiple_of(2),
         };
-        let row_of = |block: usize| (block * tiles / row_blocks * height).min(part.rows.len());
-        let block_rows = tiles.div_ceil(row_blocks) * height;
+        // A block ends where rows of lhs are no longer equally far apart, if there are some of these runs in each.
+        let run =
+            self.lhs.in_place().map_or(height, |plain| plain.items.run(0, usize::MAX).1.max(1));
+        let ends_runs =
+            part.rows.start.is_multiple_of(run) && part.rows.len() / run >= 2 * row_blocks;
+        let unit = if ends_runs { run.max(height) } else { height };
+        let units = part.rows.len().div_ceil(unit);
+        let row_of = |block: usize| (block * units / row_blocks * unit).min(part.rows.len());
+        let block_rows = units.div_ceil(row_blocks) * unit;
         // Groups of columns only where the rows alone give few tasks: each packs lhs anew.
         let width = if row_blocks >= self.tasks { BLOCK_COLUMNS } else { GROUP_COLUMNS };
         let width = width.max(TASK_WORK / (block_rows * part.steps.len()).max(1));
@@ -465,7 +472,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             let few_steps: Option<SmallVec<[_; 16]>> = few_steps.collect();
             if let Some(panels) = few_steps {
                 let most = if group_bytes <= by_rows { ROWS_AT_ONCE } else { usize::MAX };
-                for rows in row_groups(block.rows(), most) {
+                for rows in row_groups(block.rows(), block.run_rows(), most) {
                     for (i, (kernel, panel)) in panels.iter().enumerate() {
                         // The next panel comes closer meanwhile.
                         let ahead = match panels.get(i + 1) {
@@ -473,9 +480,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                             _ => panel.bytes(0),
                         };
                         // SAFETY: the caller's promise; the kernel is for this panel.
-                        unsafe {
-                            block.run_few_steps((*kernel, steps), panel, rows.clone(), ahead)
-                        };
+                        unsafe { block.run_few_steps(*kernel, panel, rows.clone(), ahead) };
                     }
                 }
             } else if group_bytes <= by_rows {

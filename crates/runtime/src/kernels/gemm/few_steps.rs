@@ -1,5 +1,5 @@
 //! Products with few steps, of many rows that are read where they lie, as of the layers of a network that meet each position
-//! of an image by itself.
+//! of an image by itself, or a few channels of some positions.
 //!
 //! A tile of 16 steps has 448 multiplications of vectors. To call a function, to tell it where operands and result are, and
 //! to ask for memory takes as long as 100 to 150 of them. Here all tiles of some rows are computed without a call.
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::engine::LINE_BYTES;
 use super::simd::{Halved, Simd};
-use super::tile::{LhsRows, add_half_step, add_step};
+use super::tile::{LhsRows, Run, add_half_step, add_step};
 use crate::kernels::isa::prefetch_far;
 
 /// Rows of a tile.
@@ -26,13 +26,14 @@ pub(super) const MOST_STEPS: usize = 128;
 const STEPS_AT_ONCE: usize = 4;
 
 /// Some rows of a product, and columns of a panel.
-pub(super) struct FewSteps<W, A> {
+pub(super) struct FewSteps<'a, W, A> {
     /// At least as many as a tile has.
     pub rows: usize,
     /// No more than a panel has.
     pub cols: usize,
-    pub steps: usize,
-    /// The first row of lhs, whose elements are neighbours,
+    /// The steps: those of a run are neighbours in lhs.
+    pub runs: &'a [Run],
+    /// The first row of lhs,
     pub lhs: *const W,
     /// and from one to the next, in elements.
     pub lhs_row: usize,
@@ -53,20 +54,31 @@ pub(super) struct FewSteps<W, A> {
 /// # Safety
 /// The features are there. The rows of lhs may be read, and the columns of rhs, of which all lanes of the last vector may be,
 /// unless no more than half of them count; those of the result may be written, and nothing else accesses them.
-pub(super) type FewStepsKernel<W, A> = unsafe fn(&FewSteps<W, A>);
+pub(super) type FewStepsKernel<W, A> = unsafe fn(&FewSteps<'_, W, A>);
 
-/// Rows in groups of about so many, each of whole tiles but the last.
-pub(super) fn row_groups(rows: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let groups = (rows.len() / most).max(1);
-    let tiles = rows.len() / HEIGHT;
+/// Whether tiles of so many rows that are equally far apart compute few of them twice.
+pub(super) fn fill_tiles(rows: usize) -> bool {
+    rows >= HEIGHT && (rows.next_multiple_of(HEIGHT) - rows) * 8 <= rows
+}
+
+/// Rows in groups of about so many, each of whole units, of which rows are at least one, but the last. A unit is a tile, or
+/// a run of rows.
+pub(super) fn row_groups(
+    rows: Range<usize>,
+    unit: Option<usize>,
+    most: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let unit = unit.unwrap_or(HEIGHT);
+    let units = (rows.len() / unit).max(1);
+    let groups = (rows.len() / most).clamp(1, units);
     let bound = move |group: usize| match group < groups {
-        true => rows.start + tiles * group / groups * HEIGHT,
+        true => rows.start + units * group / groups * unit,
         false => rows.end,
     };
     (0..groups).map(move |group| bound(group)..bound(group + 1))
 }
 
-impl<W, A> FewSteps<W, A> {
+impl<W, A> FewSteps<'_, W, A> {
     /// Calls `compute` with where each tile is, and asks for what is ahead, a share with each.
     #[inline(always)]
     fn each_tile(&self, mut compute: impl FnMut(*const W, *mut A)) {
@@ -183,22 +195,25 @@ impl<W, A> FewSteps<W, A> {
 
     /// Calls `step` with where the first row of lhs and the row of rhs are in each step, and how far the other rows are.
     #[inline(always)]
-    fn each_step(&self, mut lhs: *const W, mut step: impl FnMut(*const W, *const W, &LhsRows)) {
+    fn each_step(&self, lhs: *const W, mut step: impl FnMut(*const W, *const W, &LhsRows)) {
         let mut rows = LhsRows::new(self.lhs_row * size_of::<W>());
         let mut rhs = self.rhs;
-        for _ in 0..self.steps / STEPS_AT_ONCE {
-            rows.each_opaque();
-            for k in 0..STEPS_AT_ONCE {
-                step(lhs.wrapping_add(k), rhs, &rows);
+        for run in self.runs {
+            let mut lhs = lhs.wrapping_add(run.offset);
+            for _ in 0..run.len / STEPS_AT_ONCE {
+                rows.each_opaque();
+                for k in 0..STEPS_AT_ONCE {
+                    step(lhs.wrapping_add(k), rhs, &rows);
+                    rhs = rhs.wrapping_add(self.rhs_step);
+                }
+                lhs = lhs.wrapping_add(STEPS_AT_ONCE);
+            }
+            for _ in 0..run.len % STEPS_AT_ONCE {
+                rows.each_opaque();
+                step(lhs, rhs, &rows);
+                lhs = lhs.wrapping_add(1);
                 rhs = rhs.wrapping_add(self.rhs_step);
             }
-            lhs = lhs.wrapping_add(STEPS_AT_ONCE);
-        }
-        for _ in 0..self.steps % STEPS_AT_ONCE {
-            rows.each_opaque();
-            step(lhs, rhs, &rows);
-            lhs = lhs.wrapping_add(1);
-            rhs = rhs.wrapping_add(self.rhs_step);
         }
     }
 }

@@ -280,6 +280,17 @@ fn few_steps_of_many_rows() {
     // Rows of images with padding between them are not equally far from each other.
     let rows = [dim(20, [500, 0, 20 * 24]), dim(20, [24, 0, 24])];
     check([&[], &rows, &[dim(24, [0, 1, 1])], &[dim(20, [1, 24, 0])]]);
+    // Positions and taps of windows: rows and steps in runs, of which a block has some, or tasks.
+    for (images, positions, taps, cols) in
+        [(5, 28, 9, 24), (9, 27, 3, 16), (3, 42, 5, 40), (7, 17, 8, 16), (60, 41, 9, 32)]
+    {
+        let rows = [dim(images, [400, 0, positions * cols]), dim(positions, [6, 0, cols])];
+        let steps = [dim(3, [130, taps * cols, 0]), dim(taps, [1, cols, 0])];
+        check([&[], &rows, &[dim(cols, [0, 1, 1])], &steps]);
+        // The result has others between its rows, too.
+        let rows = [dim(images, [400, 0, (positions + 2) * cols]), dim(positions, [6, 0, cols])];
+        check([&[], &rows, &[dim(cols, [0, 1, 1])], &steps]);
+    }
 }
 
 #[test]
