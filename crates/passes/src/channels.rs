@@ -141,8 +141,8 @@ fn shuffle(computation: &Computation, instr: &Instr) -> Option<Shuffle> {
     let (dims, rank) = (array.dims(), array.rank());
     let &[images, rows, columns, ref positions @ ..] = sizes(split)? else { return None };
     let is_swap = transpose.permutation.iter().copied().eq([0, 2, 1].into_iter().chain(3..=rank));
-    let is_matrix = (images, &positions[..]) == (dims[0], &dims[2..])
-        && rows.checked_mul(columns) == Some(dims[1]);
+    let is_matrix =
+        (images, positions) == (dims[0], &dims[2..]) && rows.checked_mul(columns) == Some(dims[1]);
     (is_swap && is_matrix && sizes(of)? == dims).then_some(Shuffle {
         of,
         rows,
