@@ -9,7 +9,7 @@ use helio_ir::ops::{
     Broadcast, Concatenate, Convolution, Pad, Reduce, ReduceWindow, Reshape, Slice, Transpose,
     Window, WindowDim,
 };
-use helio_ir::{ArrayShape, Computation, ElementType, Instr, InstrId, Module, Op, Result};
+use helio_ir::{ArrayShape, Computation, ElementType, Error, Instr, InstrId, Module, Op, Result};
 use rustc_hash::FxHashSet;
 
 use crate::draft::{Draft, is_elementwise};
@@ -465,12 +465,14 @@ impl Turn<'_> {
     /// Adds what mixes channels, with channels last.
     fn shuffled(&mut self, Shuffle { of, rows, .. }: Shuffle) -> Result<InstrId> {
         let x = self.last(of)?;
-        let Some(array) = self.draft.array(x).cloned() else { return Ok(x) };
-        let Some((&channels, others)) = array.dims().split_last() else { return Ok(x) };
-        let split = [others, &[rows, channels / rows.max(1)]].concat();
+        let array = self.draft.array(x).cloned();
+        let array = array.ok_or_else(|| Error::internal("channels of what is no array"))?;
+        let last = array.rank() - 1;
+        let mut split = array.dims().to_vec();
+        let columns = split[last] / rows.max(1);
+        split.splice(last.., [rows, columns]);
         let shape = ArrayShape::new(array.element(), split)?;
         let split = self.draft.add(Reshape { shape }, &[x])?;
-        let last = others.len();
         let permutation = (0..last).chain([last + 1, last]).collect();
         let swapped = self.draft.add(Transpose { permutation }, &[split])?;
         self.draft.add(Reshape { shape: array.without_layout() }, &[swapped])

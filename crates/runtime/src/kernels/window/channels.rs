@@ -16,7 +16,6 @@ use super::rows::{RowFolds, RowPart, SeenNan, VectorFold};
 const SIDE_BY_SIDE: usize = 4;
 
 /// The points of windows that lie over the array.
-#[derive(Clone, Copy)]
 struct Points {
     rows: usize,
     /// From a row to the next, in numbers.

@@ -123,15 +123,15 @@ impl Spatial {
     }
 }
 
-/// Rows of some blocks.
+/// Rows that a strip may have whatever work they are: of fewer than five blocks, one that is not whole shows.
 const SOME_ROWS: usize = 5 * ROWS;
 /// The time of two blocks of rows that are computed as one of [`MANY_ROWS`], in that of one of [`ROWS`].
 const OF_TWO: f64 = 1.64;
 
 impl Spatial {
-    /// The rows of the result in strips, each of as many tasks as there are `beside` it, that have no more than `most` rows
-    /// if that is enough for some blocks, such that threads are done early. (A strip of 11 rows takes as long as one of 14,
-    /// and rows that are no block are computed by twos.)
+    /// The rows of the result cut into strips: of no more than `most` rows, or [`SOME_ROWS`] if these are more, and of a block
+    /// at least; as many as let `threads` be done first, if a strip is `beside` tasks. (A strip of 11 rows takes as long as
+    /// one of 14, and rows that are no block are computed by twos.)
     pub(super) fn strips(&self, most: usize, beside: usize, threads: usize) -> Vec<Range<usize>> {
         let all = self.output;
         let rows_of = |count: usize| all.div_ceil(count.max(1)).max(1);
