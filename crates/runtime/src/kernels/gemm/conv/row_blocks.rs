@@ -125,6 +125,8 @@ impl Spatial {
 
 /// Rows that a strip may have whatever work they are: of fewer than five blocks, one that is not whole shows.
 const SOME_ROWS: usize = 5 * ROWS;
+/// Strips that are tried besides the fewest: with more there is no other share of a thread, but more to try in each run.
+const MOST_MORE: usize = 16;
 /// The time of two blocks of rows that are computed as one of [`MANY_ROWS`], in that of one of [`ROWS`].
 const OF_TWO: f64 = 1.64;
 
@@ -149,7 +151,8 @@ impl Spatial {
             count == 1 || last >= ROWS
         };
         let least = all.div_ceil(most.max(SOME_ROWS)).max(1);
-        let counts = (least..=(all / ROWS).max(least)).filter(are_blocks);
+        let most = (all / ROWS).clamp(least, least.saturating_add(MOST_MORE));
+        let counts = (least..=most).filter(are_blocks);
         let count = counts.min_by(|&a, &b| time(a).total_cmp(&time(b))).unwrap_or(least);
         even_chunks(all, rows_of(count)).collect()
     }
@@ -278,7 +281,7 @@ mod tests {
 
     #[test]
     fn strips_are_all_rows_and_hold_blocks() {
-        for output in (0..70).chain([112, 113, 1000]) {
+        for output in (0..70).chain([112, 113, 1000, 1 << 20]) {
             for (kernel, most, beside, threads) in
                 [(3, 1, 1, 1), (9, 1, 1, 2), (3, 40, 3, 4), (7, usize::MAX, 1, 16), (5, 9, 0, 3)]
             {
