@@ -1,6 +1,7 @@
 //! Rules for `reduce` and `reduce-window`.
 
 use helio_ir::ops::{Broadcast, Reduce, ReduceWindow, Reshape, Tuple, WindowDim};
+use helio_ir::types::MAX_RANK;
 use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
@@ -226,7 +227,8 @@ fn of_single_elements(
             && (dim.pad_low, dim.pad_high) == (edge, edge)
     };
     let is_plain = array.is_static() && op.window.dims.iter().all(is_one);
-    if !is_plain || sizes.contains(&0) {
+    let repetitions = op.window.dims.iter().filter(|dim| dim.size > 1).count();
+    if !is_plain || sizes.contains(&0) || sizes.len() + repetitions > MAX_RANK {
         return Ok(None);
     }
     let start = cx.broadcast_scalar(init, &sizes)?;

@@ -4,6 +4,7 @@
 use helio_ir::ops::{
     Broadcast, Compare, Constant, Direction, Iota, Reduce, ReduceWindow, Select, WindowDim,
 };
+use helio_ir::types::MAX_RANK;
 use helio_ir::{
     Array, ArrayShape, BinaryOp, ElementType, InstrId, Native, Op, Result, dispatch_type,
 };
@@ -35,6 +36,9 @@ pub(super) fn as_fold(
     let (Some(neutral), Some(1..=MAX_FOLDED)) = (binary.neutral(element), folded) else {
         return Ok(None);
     };
+    if sizes.len() >= MAX_RANK {
+        return Ok(None);
+    }
     if !may_repeat(cx, binary, init, (neutral, element)) {
         return Ok(None);
     }
