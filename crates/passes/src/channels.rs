@@ -6,8 +6,8 @@
 //! windows is put into that order together, if what that saves is more than what the transpositions at its edges take.
 
 use helio_ir::ops::{
-    Broadcast, Concatenate, Convolution, Pad, Reduce, ReduceWindow, Reshape, Slice, Transpose,
-    Window, WindowDim,
+    Broadcast, Concatenate, Convolution, Gather, Pad, Reduce, ReduceWindow, Reshape, Slice,
+    Transpose, Window, WindowDim,
 };
 use helio_ir::{ArrayShape, Computation, ElementType, Error, Instr, InstrId, Module, Op, Result};
 use rustc_hash::FxHashSet;
@@ -50,7 +50,7 @@ pub(crate) fn put_channels_last(module: Module, cx: &PassCx<'_>) -> Result<Modul
     }
     rebuild(module, cx.watch, |new, computation| {
         new.count_steps(computation.instrs().len())?;
-        let Some(Choice { turned, shuffles }) = choose(&computation) else {
+        let Some(Choice { turned, follows, shuffles }) = choose(&computation) else {
             return Ok(computation);
         };
         let (draft, old) = Draft::replacing(new, computation);
@@ -58,6 +58,7 @@ pub(crate) fn put_channels_last(module: Module, cx: &PassCx<'_>) -> Result<Modul
         let mut turn = Turn {
             draft,
             turned,
+            follows,
             shuffles,
             sources: Vec::with_capacity(count),
             map: Vec::with_capacity(count),
@@ -71,14 +72,15 @@ pub(crate) fn put_channels_last(module: Module, cx: &PassCx<'_>) -> Result<Modul
     })
 }
 
-/// From dimensions with channels last to those with channels first: of each, which it is there.
-fn to_first(rank: usize) -> Vec<usize> {
-    [0].into_iter().chain(2..rank).chain([1]).collect()
+/// From dimensions with channels last to those with channels first: of each, which it is there. Channels are several dimensions
+/// where a reshape splits them.
+fn to_first(rank: usize, channels: usize) -> Vec<usize> {
+    [0].into_iter().chain(1 + channels..rank).chain(1..1 + channels).collect()
 }
 
 /// The other way round.
-fn to_last(rank: usize) -> Vec<usize> {
-    [0, rank - 1].into_iter().chain(1..rank - 1).collect()
+fn to_last(rank: usize, channels: usize) -> Vec<usize> {
+    [0].into_iter().chain(rank - channels..rank).chain(1..rank - channels).collect()
 }
 
 /// The array that an instruction is, if it may have channels.
@@ -86,14 +88,38 @@ fn array_with_channels(instr: &Instr) -> Option<&ArrayShape> {
     instr.shape.as_array().filter(|array| array.rank() >= 3 && array.is_static())
 }
 
-/// Which operands of an instruction have channels where it has them, and lie as it does then. `None` if it takes
-/// channels first alone.
-fn followed(computation: &Computation, instr: &Instr) -> Option<usize> {
+/// How an instruction goes with its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Follow {
+    /// How many of its operands, from the first on, have channels where it has them.
+    operands: usize,
+    /// The dimensions that are channels in these operands, ...
+    from: usize,
+    /// ... and in the result: those after the first, which is of images, and before those of positions.
+    to: usize,
+}
+
+/// The most dimensions of channels.
+const MOST_CHANNELS: usize = 2;
+
+/// Which operands of an instruction have channels where it has them, and lie as it does then, if those before it go with theirs
+/// as `follows` says. `None` if it takes channels first alone.
+fn followed(
+    computation: &Computation,
+    instr: &Instr,
+    follows: &[Option<Follow>],
+) -> Option<Follow> {
     let array = array_with_channels(instr)?;
     let rank_of = |&id: &InstrId| {
         array_with_channels(computation.instr(id)).map_or(0, |operand| operand.rank())
     };
-    let followed = match &instr.op {
+    let channels = |id: &InstrId| follows.get(id.index()).copied().flatten().map(|of| of.to);
+    let same = |operands: usize| {
+        let known = instr.operands[..operands].iter().find_map(channels);
+        let channels = known.unwrap_or(1);
+        Some(Follow { operands, from: channels, to: channels })
+    };
+    let follow = match &instr.op {
         Op::Convolution(op) => {
             let channels_first = |batch: usize, feature: usize, spatial: &[usize]| {
                 (batch, feature) == (0, 1) && spatial.iter().copied().eq(2..array.rank())
@@ -101,15 +127,54 @@ fn followed(computation: &Computation, instr: &Instr) -> Option<usize> {
             let dims = &op.dims;
             (channels_first(dims.input_batch, dims.input_feature, &dims.input_spatial)
                 && channels_first(dims.output_batch, dims.output_feature, &dims.output_spatial))
-            .then_some(1)
+            .then_some(Follow { operands: 1, from: 1, to: 1 })
         }
-        Op::ReduceWindow(_) => (instr.operands.len() == 2).then_some(1),
-        Op::Pad(_) | Op::Slice(_) => Some(1),
-        Op::Concatenate(_) => Some(instr.operands.len()),
-        op if is_elementwise(op) && !instr.operands.is_empty() => Some(instr.operands.len()),
+        Op::ReduceWindow(_) if instr.operands.len() == 2 => same(1),
+        Op::Pad(_) | Op::Slice(_) => same(1),
+        Op::Concatenate(_) => same(instr.operands.len()),
+        op if is_elementwise(op) && !instr.operands.is_empty() => same(instr.operands.len()),
+        Op::Gather(op) => same(1).filter(|follow| {
+            let operand = array_with_channels(computation.instr(instr.operands[0]));
+            operand.is_some_and(|operand| {
+                along(op, operand, array).is_some_and(|dim| dim > follow.from)
+            })
+        }),
+        Op::Reshape(_) => {
+            let operand = array_with_channels(computation.instr(instr.operands[0]))?;
+            let from = channels(&instr.operands[0]).unwrap_or(1);
+            let to = (1..=MOST_CHANNELS).find(|&to| keeps_parts(operand, from, array, to))?;
+            return Some(Follow { operands: 1, from, to });
+        }
         _ => None,
     }?;
-    instr.operands[..followed].iter().all(|id| rank_of(id) == array.rank()).then_some(followed)
+    let is_long = follow.to < array.rank();
+    let same_ranks = instr.operands[..follow.operands].iter().all(|id| rank_of(id) == array.rank());
+    (is_long && same_ranks).then_some(follow)
+}
+
+/// The dimension along which a gather takes places of an array, all of the other dimensions, and which is in its place in the
+/// result, as images are enlarged.
+fn along(op: &Gather, from: &ArrayShape, to: &ArrayShape) -> Option<usize> {
+    let (dims, rank) = (&op.dims, from.rank());
+    let &[dim] = &dims.start_index_map[..] else { return None };
+    let is_other = |&d: &usize| d != dim;
+    let all = |d: usize| op.slice_sizes[d] == from.dims()[d];
+    (to.rank() == rank
+        && dims.collapsed_slice_dims[..] == [dim]
+        && dims.operand_batching_dims.is_empty()
+        && dims.offset_dims.iter().copied().eq((0..rank).filter(is_other))
+        && (0..rank).filter(is_other).all(all))
+    .then_some(dim)
+}
+
+/// Whether a reshape leaves images what they are, and puts no channel to the positions nor the other way round.
+fn keeps_parts(from: &ArrayShape, channels: usize, to: &ArrayShape, new: usize) -> bool {
+    let parts = |array: &ArrayShape, channels: usize| {
+        let (channels, positions) = array.dims()[1..].split_at_checked(channels)?;
+        let product = |sizes: &[usize]| sizes.iter().copied().fold(1, usize::saturating_mul);
+        (!positions.is_empty()).then(|| [array.dims()[0], product(channels), product(positions)])
+    };
+    parts(from, channels).is_some_and(|parts_from| parts(to, new) == Some(parts_from))
 }
 
 /// Channels that are taken for a matrix, which is transposed, as networks mix the channels of groups.
@@ -166,7 +231,7 @@ fn is_constant(computation: &Computation, mut id: InstrId) -> bool {
 fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     let instr = computation.instr(id);
     let Op::Convolution(op) = &instr.op else { return None };
-    followed(computation, instr)?;
+    followed(computation, instr, &[])?;
     let (array, kernel) = (instr.shape.as_array()?, computation.instr(instr.operands[1]));
     let kernel = kernel.shape.as_array()?;
     let outputs = kernel.dims()[op.dims.kernel_output_feature];
@@ -210,6 +275,8 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
 /// Which instructions are to have channels last.
 struct Choice {
     turned: Vec<bool>,
+    /// How instructions go with their operands.
+    follows: Vec<Option<Follow>>,
     /// Those that mix channels.
     shuffles: Vec<Option<Shuffle>>,
 }
@@ -218,7 +285,7 @@ struct Choice {
 fn choose(computation: &Computation) -> Option<Choice> {
     let count = computation.instrs().len();
     let mut sets = Sets::new(count);
-    let mut follows = vec![0; count];
+    let mut follows: Vec<Option<Follow>> = Vec::with_capacity(count);
     let shuffles: Vec<Option<Shuffle>> =
         computation.instrs().iter().map(|instr| shuffle(computation, instr)).collect();
     // What is between the parts of one goes where these go.
@@ -227,60 +294,73 @@ fn choose(computation: &Computation) -> Option<Choice> {
         Some(shuffle) => std::slice::from_ref(&shuffle.of),
         None => &computation.instr(id).operands[..],
     };
+    for shuffle in shuffles.iter().flatten() {
+        shuffle.between.iter().for_each(|id| is_between[id.index()] = true);
+    }
     for id in computation.ids() {
-        let followed = match &shuffles[id.index()] {
-            Some(shuffle) => {
-                shuffle.between.iter().for_each(|id| is_between[id.index()] = true);
-                Some(1)
-            }
-            None => followed(computation, computation.instr(id)),
+        let follow = match &shuffles[id.index()] {
+            Some(_) => Some(Follow { operands: 1, from: 1, to: 1 }),
+            None if is_between[id.index()] => None,
+            None => followed(computation, computation.instr(id), &follows),
         };
-        let Some(followed) = followed else { continue };
-        follows[id.index()] = followed;
-        for operand in operands(id)[..followed].iter().filter(|id| follows[id.index()] > 0) {
-            sets.join(id.index(), operand.index());
+        follows.push(follow);
+        let Some(follow) = follow else { continue };
+        for operand in &operands(id)[..follow.operands] {
+            if follows[operand.index()].is_some_and(|of| of.to == follow.from) {
+                sets.join(id.index(), operand.index());
+            }
         }
     }
     let mut saved = vec![0.0; count];
-    // What is transposed, for which set.
-    let mut transposed: FxHashSet<(InstrId, usize)> = FxHashSet::default();
+    // What is transposed, for which set, and the dimensions that are channels there.
+    let mut transposed: FxHashSet<(InstrId, usize, usize)> = FxHashSet::default();
     for id in computation.ids().filter(|id| !is_between[id.index()]) {
         let instr = computation.instr(id);
-        let followed = follows[id.index()];
         let set = sets.find(id.index());
-        if followed > 0 {
+        if follows[id.index()].is_some() {
             saved[set] += saved_time(computation, id).unwrap_or(0.0);
         }
         for (i, &operand) in operands(id).iter().enumerate() {
-            let edge = match (i < followed, follows[operand.index()] > 0) {
-                (true, false) if !lies_either_way(computation.instr(operand)) => set,
-                (false, true) if !takes_either(computation, instr) => sets.find(operand.index()),
-                _ => continue,
-            };
-            transposed.insert((operand, edge));
+            let wanted = follows[id.index()].filter(|follow| i < follow.operands);
+            let given = follows[operand.index()];
+            let goes_on = |(wanted, given): (Follow, Follow)| wanted.from == given.to;
+            if wanted.zip(given).is_some_and(goes_on) {
+                continue;
+            }
+            if let Some(Follow { from, .. }) = wanted
+                && (given.is_some() || !lies_either_way(computation.instr(operand), from))
+            {
+                transposed.insert((operand, set, from));
+            }
+            if let Some(Follow { to, .. }) = given
+                && (wanted.is_some() || !takes_either(computation, instr, to))
+            {
+                transposed.insert((operand, sets.find(operand.index()), to));
+            }
         }
     }
     let root = computation.root();
-    if follows[root.index()] > 0 {
-        transposed.insert((root, sets.find(root.index())));
+    if let Some(Follow { to, .. }) = follows[root.index()] {
+        transposed.insert((root, sets.find(root.index()), to));
     }
-    for (id, set) in transposed {
+    for (id, set, channels) in transposed {
         let Some(array) = array_with_channels(computation.instr(id)) else { continue };
-        if moves_anything(array) {
+        if moves_anything(array, channels) {
             saved[set] -= array.element_count() as f64 * TRANSPOSED;
         }
     }
     let turned: Vec<bool> =
-        (0..count).map(|i| follows[i] > 0 && saved[sets.find(i)] > 0.0).collect();
-    turned.contains(&true).then_some(Choice { turned, shuffles })
+        (0..count).map(|i| follows[i].is_some() && saved[sets.find(i)] > 0.0).collect();
+    turned.contains(&true).then_some(Choice { turned, follows, shuffles })
 }
 
 /// Whether what does not follow can be had in either order at once: what is repeated, but for arrays of channels and
 /// positions, and what is transposed anyway.
-fn lies_either_way(instr: &Instr) -> bool {
+fn lies_either_way(instr: &Instr, channels: usize) -> bool {
     match &instr.op {
         Op::Broadcast(op) => {
-            !op.dimensions.contains(&1) || op.dimensions.iter().all(|&dim| dim < 2)
+            let is_channel = |dim: &usize| (1..=channels).contains(dim);
+            !op.dimensions.iter().any(is_channel) || op.dimensions.iter().all(|&d| d <= channels)
         }
         Op::Transpose(_) => true,
         _ => false,
@@ -288,24 +368,25 @@ fn lies_either_way(instr: &Instr) -> bool {
 }
 
 /// Whether elements lie elsewhere in memory with channels last.
-fn moves_anything(array: &ArrayShape) -> bool {
-    array.dims()[1] != 1 && array.dims()[2..].iter().any(|&size| size != 1)
+fn moves_anything(array: &ArrayShape, channels: usize) -> bool {
+    let (channels, positions) = array.dims()[1..].split_at(channels);
+    [channels, positions].iter().all(|sizes| sizes.iter().any(|&size| size != 1))
 }
 
 /// Whether what takes channels first can as well take them last.
-fn takes_either(computation: &Computation, instr: &Instr) -> bool {
+fn takes_either(computation: &Computation, instr: &Instr, channels: usize) -> bool {
     match &instr.op {
         Op::Transpose(_) => true,
         Op::Reduce(op) => array_with_channels(computation.instr(instr.operands[0]))
-            .is_some_and(|array| keeps_order(op, instr, array.rank())),
+            .is_some_and(|array| keeps_order(op, instr, array.rank(), channels)),
         _ => false,
     }
 }
 
 /// Whether what a fold leaves is in one order, wherever channels are.
-fn keeps_order(op: &Reduce, instr: &Instr, rank: usize) -> bool {
+fn keeps_order(op: &Reduce, instr: &Instr, rank: usize, channels: usize) -> bool {
     let stays = |d: &usize| !op.dimensions.contains(d);
-    instr.operands.len() == 2 && to_first(rank).into_iter().filter(stays).is_sorted()
+    instr.operands.len() == 2 && to_first(rank, channels).into_iter().filter(stays).is_sorted()
 }
 
 /// Disjoint sets.
@@ -337,45 +418,58 @@ struct Turn<'m> {
     draft: Draft<'m>,
     /// Whether each of the old instructions gets channels last.
     turned: Vec<bool>,
+    /// How they go with their operands.
+    follows: Vec<Option<Follow>>,
     /// Those that mix channels.
     shuffles: Vec<Option<Shuffle>>,
     /// Of each that is known already, what it is made of, if that can be had in another order at once.
     sources: Vec<Option<(Op, InstrId)>>,
     /// What stands for each: with channels last if it is turned.
     map: Vec<InstrId>,
-    /// The same in the other order, where somebody takes it.
-    other: Vec<Option<InstrId>>,
+    /// The same in the other order, where somebody takes it, and the dimensions of channels in that.
+    other: Vec<Option<(InstrId, usize)>>,
 }
 
 impl Turn<'_> {
+    /// The dimensions of channels of an old instruction that is turned.
+    fn channels(&self, id: InstrId) -> Option<usize> {
+        let follow = self.follows[id.index()].filter(|_| self.turned[id.index()]);
+        follow.map(|follow| follow.to)
+    }
+
     /// What stands for an old instruction, with channels first.
     fn first(&mut self, id: InstrId) -> Result<InstrId> {
         let i = id.index();
-        if !self.turned[i] {
-            return Ok(self.map[i]);
-        }
-        if let Some(known) = self.other[i] {
+        let Some(channels) = self.channels(id) else { return Ok(self.map[i]) };
+        if let Some((known, _)) = self.other[i] {
             return Ok(known);
         }
-        let permutation = to_last(self.rank(self.map[i]));
+        let permutation = to_last(self.rank(self.map[i]), channels);
         let first = self.draft.add(Transpose { permutation }, &[self.map[i]])?;
-        self.other[i] = Some(first);
+        self.other[i] = Some((first, channels));
         Ok(first)
     }
 
-    /// What stands for an old instruction, with channels last.
-    fn last(&mut self, id: InstrId) -> Result<InstrId> {
+    /// What stands for an old instruction, with channels last, which are so many dimensions.
+    fn last(&mut self, id: InstrId, channels: usize) -> Result<InstrId> {
         let i = id.index();
-        if self.turned[i] {
-            return Ok(self.map[i]);
+        let permutation = to_first(self.rank(self.map[i]), channels);
+        match self.channels(id) {
+            Some(of) if of == channels => return Ok(self.map[i]),
+            Some(_) => {
+                let first = self.first(id)?;
+                return self.transpose(first, permutation);
+            }
+            None => {}
         }
-        if let Some(known) = self.other[i] {
+        if let Some((known, of)) = self.other[i]
+            && of == channels
+        {
             return Ok(known);
         }
-        let permutation = to_first(self.rank(self.map[i]));
         let last = match &self.sources[i] {
             Some((Op::Broadcast(op), source)) => {
-                let places = to_last(permutation.len());
+                let places = to_last(permutation.len(), channels);
                 let dimensions = op.dimensions.iter().map(|&d| places[d]).collect();
                 let dims = permutation.iter().map(|&d| op.shape.dims()[d]).collect::<Vec<_>>();
                 let shape = ArrayShape::new(op.shape.element(), dims)?;
@@ -387,7 +481,7 @@ impl Turn<'_> {
             }
             _ => self.transpose(self.map[i], permutation)?,
         };
-        self.other[i] = Some(last);
+        self.other[i] = Some((last, channels));
         Ok(last)
     }
 
@@ -402,14 +496,19 @@ impl Turn<'_> {
         self.draft.array(id).map_or(0, ArrayShape::rank)
     }
 
+    /// The rank of an old instruction.
+    fn rank_of(&self, id: InstrId) -> usize {
+        self.rank(self.map[id.index()])
+    }
+
     /// Adds what stands for the next of the old instructions.
     fn take(&mut self, mut instr: Instr) -> Result<()> {
         self.draft.stand_for(&instr);
         let old = InstrId(self.map.len() as u32);
-        if self.turned[old.index()] {
+        if let Some(follow) = self.follows[old.index()].filter(|_| self.turned[old.index()]) {
             let new = match self.shuffles[old.index()] {
                 Some(shuffle) => self.shuffled(shuffle)?,
-                None => self.turn(&instr)?,
+                None => self.turn(&instr, follow)?,
             };
             // It is about dimensions in their old order, and what it asks for was done before.
             if let Some(extra) = &mut instr.extra {
@@ -421,19 +520,19 @@ impl Turn<'_> {
             return Ok(());
         }
         let mut source = None;
-        let new = match &instr.op {
-            Op::Transpose(op) if self.turned[instr.operands[0].index()] => {
-                let places = to_last(op.permutation.len());
+        let channels = instr.operands.first().and_then(|&operand| self.channels(operand));
+        let new = match (&instr.op, channels) {
+            (Op::Transpose(op), Some(channels)) => {
+                let places = to_last(op.permutation.len(), channels);
                 let permutation = op.permutation.iter().map(|&d| places[d]).collect();
-                let operand = self.last(instr.operands[0])?;
-                self.transpose(operand, permutation)?
+                self.transpose(self.map[instr.operands[0].index()], permutation)?
             }
-            Op::Reduce(op)
-                if self.turned[instr.operands[0].index()]
-                    && keeps_order(op, &instr, self.rank(self.map[instr.operands[0].index()])) =>
+            (Op::Reduce(op), Some(channels))
+                if keeps_order(op, &instr, self.rank_of(instr.operands[0]), channels) =>
             {
-                let operands = [self.last(instr.operands[0])?, self.first(instr.operands[1])?];
-                let places = to_last(self.rank(operands[0]));
+                let operands =
+                    [self.map[instr.operands[0].index()], self.first(instr.operands[1])?];
+                let places = to_last(self.rank(operands[0]), channels);
                 let mut dimensions: Vec<usize> = op.dimensions.iter().map(|&d| places[d]).collect();
                 dimensions.sort_unstable();
                 let new =
@@ -464,7 +563,7 @@ impl Turn<'_> {
 
     /// Adds what mixes channels, with channels last.
     fn shuffled(&mut self, Shuffle { of, rows, .. }: Shuffle) -> Result<InstrId> {
-        let x = self.last(of)?;
+        let x = self.last(of, 1)?;
         let array = self.draft.array(x).cloned();
         let array = array.ok_or_else(|| Error::internal("channels of what is no array"))?;
         let last = array.rank() - 1;
@@ -479,10 +578,13 @@ impl Turn<'_> {
     }
 
     /// Adds an instruction with channels last.
-    fn turn(&mut self, instr: &Instr) -> Result<InstrId> {
-        let rank = instr.shape.as_array().map_or(0, ArrayShape::rank);
-        let order = to_first(rank);
-        let places = to_last(rank);
+    fn turn(&mut self, instr: &Instr, follow: Follow) -> Result<InstrId> {
+        let Some(array) = instr.shape.as_array() else {
+            return Err(Error::internal("channels of what is no array"));
+        };
+        let rank = array.rank();
+        let order = to_first(rank, follow.to);
+        let places = to_last(rank, follow.to);
         let window =
             |window: &Window| Window { dims: order.iter().map(|&d| window.dims[d]).collect() };
         let sizes = |sizes: &[usize]| order.iter().map(|&d| sizes[d]).collect::<Vec<_>>();
@@ -505,16 +607,29 @@ impl Turn<'_> {
             }
             .into(),
             Op::Concatenate(op) => Concatenate { dimension: places[op.dimension] }.into(),
+            Op::Reshape(_) => {
+                let shape = ArrayShape::new(array.element(), sizes(array.dims()))?;
+                Reshape { shape }.into()
+            }
+            Op::Gather(op) => {
+                let mut op = Gather::clone(op);
+                let dims = &mut op.dims;
+                let along = dims.start_index_map.iter().map(|&d| places[d]).collect::<Vec<_>>();
+                dims.offset_dims = (0..rank).filter(|d| !along.contains(d)).collect();
+                dims.collapsed_slice_dims.clone_from(&along);
+                dims.start_index_map = along;
+                op.slice_sizes = sizes(&op.slice_sizes);
+                op.into()
+            }
             op => op.clone(),
         };
         let mut operands = Vec::with_capacity(instr.operands.len());
         for (i, &operand) in instr.operands.iter().enumerate() {
-            // Initial values, fills and kernels lie as they do.
-            let follows = match &instr.op {
-                Op::Convolution(_) | Op::ReduceWindow(_) | Op::Pad(_) => i == 0,
-                _ => true,
-            };
-            operands.push(if follows { self.last(operand)? } else { self.first(operand)? });
+            // Initial values, fills, kernels and indices lie as they do.
+            operands.push(match i < follow.operands {
+                true => self.last(operand, follow.from)?,
+                false => self.first(operand)?,
+            });
         }
         self.draft.add(op, &operands)
     }

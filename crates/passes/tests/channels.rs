@@ -57,6 +57,9 @@ fn by_dim(spatial: &[String], outer: &str) -> String {
     [&[outer.to_owned(), outer.to_owned()], spatial].concat().join("x")
 }
 
+/// Elements of an array at most, which the interpreter computes.
+const MOST_ELEMENTS: usize = 1 << 16;
+
 /// A network of arrays of this rank.
 fn program(numbers: &mut Numbers, rank: usize) -> String {
     let spatial = rank - 2;
@@ -71,7 +74,7 @@ fn program(numbers: &mut Numbers, rank: usize) -> String {
         .clone();
         let (mut to, features) = (dims.clone(), dims[1]);
         let text = &mut program.text;
-        match if i == 0 { 0 } else { numbers.below(11) } {
+        match if i == 0 { 0 } else { numbers.below(14) } {
             0..=2 => {
                 let (outputs, size) = (16 * (1 + numbers.below(2)), [1, 3][numbers.below(2)]);
                 to[1] = outputs;
@@ -158,6 +161,43 @@ fn program(numbers: &mut Numbers, rank: usize) -> String {
                 );
                 program.text += &format!("  n{i} = {} negate(t{i})\n", shape(&moved));
                 program.add(to, &format!("transpose(n{i}), dimensions={{{}}}", text(&back)));
+            }
+            10 | 11 => {
+                // Positions in one dimension, channels in two, or both, and back.
+                let ways = numbers.below(3);
+                let channels = match (ways, features % 2) {
+                    (0, _) | (_, 1) => vec![features],
+                    _ => vec![2, features / 2],
+                };
+                let positions = match ways {
+                    1 => dims[2..].to_vec(),
+                    _ => vec![dims[2..].iter().product()],
+                };
+                let parts = [&dims[..1], &channels, &positions].concat();
+                let parts = shape(&parts);
+                program.text += &format!("  s{i} = {parts} reshape({from})\n");
+                program.text += &format!("  m{i} = {parts} minimum(s{i}, s{i})\n");
+                program.add(to, &format!("reshape(m{i})"));
+            }
+            12 => {
+                let along = 2 + numbers.below(spatial);
+                let size = dims[along];
+                let places: Vec<_> = (0..2 * size).map(|at| (at / 2).to_string()).collect();
+                to[along] = places.len();
+                let places = places.join(", ");
+                program.text += &format!("  p{i} = s32[{}] constant({{{places}}})\n", to[along]);
+                let text = |list: Vec<usize>| {
+                    list.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+                };
+                let others = text((0..rank).filter(|&d| d != along).collect());
+                let sizes = text((0..rank).map(|d| if d == along { 1 } else { dims[d] }).collect());
+                let op = format!(
+                    "gather({from}, p{i}), offset_dims={{{others}}}, collapsed_slice_dims={{{along}}}, \
+                     start_index_map={{{along}}}, index_vector_dim=1, slice_sizes={{{sizes}}}"
+                );
+                if to.iter().product::<usize>() <= MOST_ELEMENTS {
+                    program.add(to, &op);
+                }
             }
             _ => {
                 program.add(to, &format!("abs({from})"));
