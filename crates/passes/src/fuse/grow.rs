@@ -118,6 +118,27 @@ fn work(computation: &Computation, classes: &[FusionClass]) -> Vec<u32> {
     work
 }
 
+/// Whether each value is cheap, but made of one as large that is not and that nothing else takes, through what is cheap.
+fn finishes_costly(
+    computation: &Computation,
+    classes: &[FusionClass],
+    users: &[SmallVec<[InstrId; 4]>],
+) -> Vec<bool> {
+    let mut finishes: Vec<bool> = Vec::with_capacity(classes.len());
+    let elements = |id| array(computation, id).map(|array| array.element_count());
+    for id in computation.ids() {
+        let is_costly = |operand: &InstrId| {
+            let class = classes[operand.index()];
+            (class == FusionClass::Costly || finishes[operand.index()])
+                && users[operand.index()].len() == 1
+                && elements(*operand) == elements(id)
+        };
+        let is_cheap = matches!(classes[id.index()], FusionClass::Cheap | FusionClass::Free);
+        finishes.push(is_cheap && computation.instr(id).operands.iter().any(is_costly));
+    }
+    finishes
+}
+
 /// Whether a transpose has elements come in another order: neighbours then are not neighbours in the operand, and where a
 /// vector's elements are has to be found out for each.
 fn reorders(op: &Transpose, computation: &Computation, id: InstrId) -> bool {
@@ -178,6 +199,8 @@ pub(super) struct Groups {
     classes: Vec<FusionClass>,
     /// The cheap operations behind each value, with those behind its operands that are cheap, too.
     work: Vec<u32>,
+    /// Whether values are the last that is computed of a costly one ([`finishes_costly`]).
+    finishes_costly: Vec<bool>,
     /// Whether values are made of counters and constants alone, in a fusion.
     counted: Vec<bool>,
     /// Whether values are no arrays in a fusion that takes them ([`spread`]).
@@ -259,6 +282,7 @@ impl Groups {
             classes[id.index()] = FusionClass::Boundary;
         }
         let work = work(computation, &classes);
+        let finishes_costly = finishes_costly(computation, &classes, &users);
         let counted = counted(computation, &classes);
         let spread = spread(computation, &classes);
         let mut is_made = needed.clone();
@@ -276,6 +300,7 @@ impl Groups {
             sequence,
             classes,
             work,
+            finishes_costly,
             counted,
             spread,
             is_made,
@@ -702,6 +727,10 @@ impl Groups {
         if group.updates_what_is_read(computation, id)
             && !matches!(level, Level::Full | Level::Scalar)
         {
+            return None;
+        }
+        // What a part of the points reads, the costly value behind it being computed before: there both are.
+        if level == Level::Partial && !role.everywhere && self.finishes_costly[id.index()] {
             return None;
         }
         let work = self.work[id.index()] as usize;

@@ -415,6 +415,24 @@ fn movements_together_are_one() {
 }
 
 #[test]
+fn what_is_made_of_a_costly_value_is_computed_with_it() {
+    outlines(
+        "x = f32[40,8] parameter(0) y = f32[40,8] parameter(1) n = f32[40,8] negate(x)
+         e = f32[40,8] exponential(n) m = f32[40,8] multiply(x, e)
+         ROOT c = f32[40,16] concatenate(m, y), dimensions={1}",
+        "[negate exponential multiply] concatenate",
+    );
+    // Of one that others take as well, not all is left out.
+    outlines(
+        "x = f32[40,8] parameter(0) y = f32[40,8] parameter(1)
+         e = f32[40,8] exponential(x) m = f32[40,8] multiply(x, e)
+         c = f32[40,16] concatenate(m, y), dimensions={1}
+         ROOT t = (f32[40,8], f32[40,16]) tuple(e, c)",
+        "[exponential] [multiply concatenate] tuple",
+    );
+}
+
+#[test]
 fn costly_values_of_rows_join() {
     outlines(
         "x = f32[4,100] parameter(0) z = f32[] constant(0)
