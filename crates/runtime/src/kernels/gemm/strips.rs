@@ -27,8 +27,16 @@ pub(in crate::kernels) struct Strip<M, const STRIDE: usize> {
     /// How many lanes are positions, and which.
     pub count: usize,
     pub lanes: M,
-    /// What the points of their windows meet.
+    /// What the points of their windows meet, those that meet anything.
     pub columns: SmallVec<[Column<M, STRIDE>; 7]>,
+}
+
+/// Vectors of which each is the next one of the same kind.
+pub(in crate::kernels) struct StripRun<M, const STRIDE: usize> {
+    /// The first.
+    pub strip: Strip<M, STRIDE>,
+    /// How many they are.
+    pub count: usize,
 }
 
 /// What a point of windows meets, or two that are in the same vectors of the input.
@@ -54,6 +62,34 @@ impl Line {
         positions.step_by(S::LANES).map(move |x| self.strip::<S, STRIDE>(x..end))
     }
 
+    /// The same, those that follow each other without an edge in one.
+    #[inline(always)]
+    pub(in crate::kernels) fn strip_runs<S: Lanes, const STRIDE: usize>(
+        self,
+        positions: Range<usize>,
+    ) -> Vec<StripRun<S::Mask, STRIDE>> {
+        let mut runs = Vec::new();
+        let mut x = positions.start;
+        while x < positions.end {
+            let count = self.whole::<S, STRIDE>(x..positions.end).max(1);
+            runs.push(StripRun { strip: self.strip::<S, STRIDE>(x..positions.end), count });
+            x += count * S::LANES;
+        }
+        runs
+    }
+
+    /// How many vectors from the first of some positions on have windows without an edge.
+    #[inline(always)]
+    fn whole<S: Lanes, const STRIDE: usize>(self, positions: Range<usize>) -> usize {
+        let first = (positions.start * STRIDE) as isize - self.pad_low as isize;
+        let reach = (self.points.max(1) - 1) * self.dilation;
+        let Ok(first) = usize::try_from(first) else { return 0 };
+        // Vectors that are read whole end so far behind where their first point is.
+        let behind = reach + S::LANES * STRIDE + usize::from(STRIDE == 2);
+        let Some(more) = self.input.checked_sub(first + behind) else { return 0 };
+        (more / (S::LANES * STRIDE) + 1).min(positions.len() / S::LANES)
+    }
+
     /// The vector of the first of some positions.
     #[inline(always)]
     fn strip<S: Lanes, const STRIDE: usize>(
@@ -76,7 +112,9 @@ impl Line {
                 let lane = |at: usize| at.saturating_sub(i * S::LANES).min(S::LANES);
                 S::mask_of(lane(there.start)..lane(there.end))
             });
-            columns.push(Column { point, are_two, offset, masks });
+            if !there.is_empty() {
+                columns.push(Column { point, are_two, offset, masks });
+            }
             point += 1 + are_two as usize;
         }
         let count = S::LANES.min(positions.len());

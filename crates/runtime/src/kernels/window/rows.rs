@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::super::disjoint::Disjoint;
 use super::super::gemm::cut::even_chunks;
 use super::super::gemm::simd::{Lanes, WindowLoops};
-use super::super::gemm::strips::{Column, Line, Strip, within};
+use super::super::gemm::strips::{Column, Line, Strip, StripRun, within};
 use super::super::number::Fold;
 use super::{WindowDim, split_lanes};
 use crate::Threads;
@@ -20,19 +20,27 @@ use crate::Threads;
 const MOST_MET: usize = 48;
 /// Rows of the array that are folded along themselves side by side: enough to hide the latency of folds.
 const SIDE_BY_SIDE: usize = 4;
-/// Rows of a block at most.
+/// Rows of a block at most, ...
 const MOST_ROWS: usize = 16;
+/// ... or for each that windows have in common: these are folded for each block.
+const ROWS_OF_REACH: usize = 3;
 /// The most columns of a window: each is read for itself.
 const MOST_COLUMNS: usize = 16;
-/// Elements under windows that a task has at least.
+/// Elements that a task folds at least, ...
 const TASK_WORK: usize = 1 << 17;
+/// ... and at most, if other threads have no use for a part of them: rows that tasks' windows have in common are folded for each.
+const MOST_TASK_WORK: usize = 1 << 21;
+/// Tasks for each thread: of fewer one may end late.
+const TASKS_PER_THREAD: usize = 4;
 /// Positions of a row that a task computes.
 const SEGMENT: usize = 1 << 12;
 /// Sizes and distances of this kind are so small that sums and products of two do not overflow.
 const FAR: usize = 1 << 30;
 /// The most points of a window where positions are several numbers: each is read for itself.
 const MOST_POINTS: usize = 128;
-/// The fewest numbers of a position that fill vectors.
+/// The fewest numbers of a position that fill the longest vectors, ...
+const FULL_LANES: usize = 16;
+/// ... and half of them.
 const ENOUGH_LANES: usize = 8;
 
 /// Windows along the last two dimensions, each position of which may be several numbers.
@@ -57,7 +65,7 @@ impl RowWindows {
         let count = |dims: &[WindowDim]| {
             dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(dim.base))
         };
-        let (rows, planes, outer) = match outer.split_last() {
+        let (mut rows, mut planes, outer) = match outer.split_last() {
             Some((&rows, outer)) if !rows.is_trivial() => (rows, count(outer)?, outer),
             // All others are one, along which windows have one point.
             _ => {
@@ -71,6 +79,17 @@ impl RowWindows {
                 && sizes.iter().all(|size| (1..FAR).contains(size))
                 && dim.pad_low.unsigned_abs() < FAR as u64
         };
+        // Windows along one dimension, before numbers that fill vectors: rows of one plane for each of those before.
+        let is_alone = rows.is_trivial() && outer.iter().all(WindowDim::is_trivial);
+        let is_within = |dim: &WindowDim| {
+            (dim.size - 1).checked_mul(dim.window_dilation).is_some_and(|reach| reach < MOST_MET)
+        };
+        if is_alone && columns.stride == 1 && lanes >= FULL_LANES && is_within(&columns) {
+            planes = planes.checked_mul(rows.base)?;
+            (rows, columns) =
+                (columns, WindowDim { base: lanes, positions: lanes, ..super::POINT });
+            lanes = 1;
+        }
         let is_moved = matches!(columns.stride, 1 | 2) || lanes > 1;
         let are_few = columns.size <= MOST_COLUMNS && is_moved && (1..FAR).contains(&lanes);
         if !(outer.iter().all(WindowDim::is_trivial)
@@ -98,7 +117,7 @@ impl RowWindows {
         }
         let reach = (rows.size - 1) * rows.window_dilation;
         let more = MOST_MET.checked_sub(reach + 1)? / rows.stride;
-        let at_once = (more + 1).min(MOST_ROWS).min(rows.positions);
+        let at_once = (more + 1).min(MOST_ROWS.max(ROWS_OF_REACH * reach)).min(rows.positions);
         Some(RowWindows { planes, rows, columns, lanes, at_once })
     }
 
@@ -120,11 +139,22 @@ impl RowWindows {
         let to = &mut to[..planes * rows.positions * columns.positions * lanes];
         let row_len = columns.positions * lanes;
         let positions: Vec<_> = even_chunks(row_len, SEGMENT).collect();
-        let row_work = row_len.min(SEGMENT) * columns.size * rows.size;
+        // Along each dimension by itself, or, with channels, along both together.
+        let folds = match lanes {
+            1 => columns.size + rows.size,
+            _ => columns.size * rows.size,
+        };
+        let row_work = row_len.min(SEGMENT) * folds;
+        let all = [planes, rows.positions, row_len.div_ceil(SEGMENT)];
+        let all = all.into_iter().fold(row_work, usize::saturating_mul);
+        let least = match threads.count() {
+            1 => MOST_TASK_WORK,
+            count => (all / (count * TASKS_PER_THREAD)).clamp(TASK_WORK, MOST_TASK_WORK),
+        };
         // (Half of the rows that are folded together fold as fast.)
-        let strip = (TASK_WORK / row_work).clamp(at_once.div_ceil(2), rows.positions);
+        let strip = (least / row_work).clamp(at_once.div_ceil(2), rows.positions);
         let strips: Vec<_> = even_chunks(rows.positions, strip).collect();
-        let planes_together = TASK_WORK / row_work.saturating_mul(strip);
+        let planes_together = least / row_work.saturating_mul(strip);
         let chunks: Vec<_> = even_chunks(planes, planes_together.max(1)).collect();
         let folds = RowFolds { windows: *self, fold, from, init, to: Disjoint::new(to) };
         threads.for_each(positions.len() * strips.len() * chunks.len(), &|task| {
@@ -200,7 +230,7 @@ impl RowFolds<'_> {
             pad_low: columns.pad_low,
             dilation: columns.window_dilation,
         };
-        let strips: Vec<_> = line.strips::<S, STRIDE>(part.columns.clone()).collect();
+        let strips = line.strip_runs::<S, STRIDE>(part.columns.clone());
         // SAFETY: the caller's promise; this is a number.
         let neutral = unsafe { S::splat(&F::NEUTRAL) };
         let init_is_number = !self.init.is_nan();
@@ -223,13 +253,16 @@ impl RowFolds<'_> {
                 lines[..there.start].fill(neutral);
                 lines[there.end..met].fill(neutral);
                 let block = RowBlock { from, there, count, place };
-                for strip in &strips {
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        let are_numbers = init_is_number
-                            && self.fold_block::<S, F, STRIDE, true>(&block, strip, &mut lines);
-                        if !are_numbers {
-                            self.fold_block::<S, F, STRIDE, false>(&block, strip, &mut lines);
+                for StripRun { strip, count } in &strips {
+                    for i in 0..*count {
+                        let at = (strip, i * S::LANES);
+                        // SAFETY: the caller's promise.
+                        unsafe {
+                            let are_numbers = init_is_number
+                                && self.fold_block::<S, F, STRIDE, true>(&block, at, &mut lines);
+                            if !are_numbers {
+                                self.fold_block::<S, F, STRIDE, false>(&block, at, &mut lines);
+                            }
                         }
                     }
                 }
@@ -237,7 +270,7 @@ impl RowFolds<'_> {
         }
     }
 
-    /// Folds what a vector of positions meets in a block of rows. If `NUMBERS`, what is met is taken for numbers, and the
+    /// Folds what a vector of positions meets in a block of rows, as many positions behind those of a strip. If `NUMBERS`, what is met is taken for numbers, and the
     /// result says whether it is.
     ///
     /// # Safety
@@ -246,7 +279,7 @@ impl RowFolds<'_> {
     unsafe fn fold_block<S: Lanes, F: VectorFold, const STRIDE: usize, const NUMBERS: bool>(
         &self,
         block: &RowBlock,
-        strip: &Strip<S::Mask, STRIDE>,
+        (strip, behind): (&Strip<S::Mask, STRIDE>, usize),
         lines: &mut [S::Vec; MOST_MET],
     ) -> bool {
         let RowWindows { rows, columns, .. } = self.windows;
@@ -255,7 +288,7 @@ impl RowFolds<'_> {
         // SAFETY: the caller's promise.
         let mut nan = unsafe { SeenNan::<S>::none() };
         let (many, few) = lines[block.there.clone()].as_chunks_mut::<SIDE_BY_SIDE>();
-        let mut line_at = block.from.wrapping_add(block.there.start * row_base);
+        let mut line_at = block.from.wrapping_add(block.there.start * row_base + behind * STRIDE);
         for lines in many {
             // SAFETY: the caller's promise; these rows are there.
             *lines =
@@ -285,7 +318,7 @@ impl RowFolds<'_> {
                 1 => under.iter().for_each(add),
                 dilation => under.iter().step_by(dilation).for_each(&mut add),
             }
-            let place = block.place + i * row_len + strip.x;
+            let place = block.place + i * row_len + strip.x + behind;
             // SAFETY: the caller's promise: nothing else accesses these positions, of which there are
             // as many as lanes.
             unsafe {

@@ -103,6 +103,15 @@ fn cases() -> Vec<Vec<WindowDim>> {
             dim(1 << 16, 1, 1, (0, 1 - (1 << 16)), PLAIN),
         ],
         vec![whole(600), dim(6, 2, 2, (0, 0), PLAIN), dim(6, 2, 2, (0, 0), PLAIN)],
+        // Along one dimension before others, with points apart, beyond both ends, and as far apart as rows may be.
+        vec![whole(3), dim(40, 5, 1, (7, 4), (1, 3)), whole(20)],
+        vec![dim(60, 33, 1, (40, 10), PLAIN), whole(17)],
+        vec![whole(2), dim(61, 48, 1, (3, 50), PLAIN), whole(16)],
+        vec![whole(2), dim(61, 49, 1, (3, 50), PLAIN), whole(16)],
+        // Vectors without an edge, many in a row.
+        vec![whole(2), dim(9, 9, 1, (4, 4), PLAIN), dim(30, 13, 1, (6, 6), PLAIN), whole(16)],
+        vec![dim(5, 3, 1, (1, 1), PLAIN), dim(301, 4, 2, (1, 2), PLAIN)],
+        vec![dim(5, 3, 1, (1, 1), PLAIN), dim(262, 5, 2, (2, 2), (1, 2))],
     ]
 }
 
