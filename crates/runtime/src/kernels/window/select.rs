@@ -1,12 +1,15 @@
 //! The gradient of pooling: each window sends a number to the element that it selects.
 
+use std::array;
+use std::ops::Range;
+
 use half::{bf16, f16};
 
 use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
 use super::super::isa::Isa;
 use super::super::number::{Fold, Number, NumberType};
-use super::{WindowDim, Windows};
+use super::{Positions, WindowDim, Windows};
 use crate::Threads;
 use crate::bounds::Lookout;
 
@@ -46,8 +49,11 @@ enum Float {
     F64,
 }
 
-/// Neighbouring lanes that are compared together.
+/// Neighbours that are compared together.
 const WIDTH: usize = 32;
+/// The most places of a window for which all of them are written for [`WIDTH`] neighbours, each that is selected being changed:
+/// of more, it takes longer than to write what is selected alone.
+const MOST_WRITTEN: usize = 9;
 
 impl SelectAndScatter {
     /// A plan for a window over the operand, whose positions are the source's elements. `None` if
@@ -127,45 +133,48 @@ impl SelectAndScatter {
         threads: Threads<'_>,
     ) {
         // Windows overlap, but not from batch to batch, nor from lane to lane.
-        let (to, isa) = (Disjoint::new(to), Isa::best());
-        let bands = self.windows.lanes.div_ceil(WIDTH).max(1);
+        let (to, isa, lanes) = (Disjoint::new(to), Isa::best(), self.windows.lanes);
+        let bands = lanes.div_ceil(WIDTH).max(1);
         threads.for_each(self.batches * bands, &|task| {
             let (batch, first) = (task / bands, task % bands * WIDTH);
             let operand = &operand[batch * self.operand_size..][..self.operand_size];
             let source = &source[batch * self.source_size..][..self.source_size];
             let to = BatchResult { to: &to, start: batch * self.operand_size };
-            match (self.windows.lanes - first).min(WIDTH) {
-                WIDTH => self.band::<T, WIDTH>(isa, operand, source, &to, first, &stays),
-                width => (first..first + width).for_each(|lane| {
-                    self.band::<T, 1>(isa, operand, source, &to, lane, &stays);
-                }),
-            }
+            self.band(isa, (operand, source), &to, first..lanes.min(first + WIDTH), &stays);
         });
     }
 
-    /// Treats `N` neighbouring lanes.
-    fn band<T: Number, const N: usize>(
+    /// Treats some neighbouring lanes.
+    fn band<T: Number>(
         &self,
         isa: Isa,
-        operand: &[T],
-        source: &[T],
+        (operand, source): (&[T], &[T]),
         to: &BatchResult<'_, T>,
-        first: usize,
+        band: Range<usize>,
         stays: &impl Fn(T, T) -> bool,
     ) {
-        let lanes = self.windows.lanes;
+        let (lanes, width) = (self.windows.lanes, band.len());
         let mut lookout = Lookout::default();
         self.windows.each(0..self.windows.rows(), &mut |positions, places| {
-            let source = &source[positions.number * lanes + first..];
+            let Positions { number, count, start, apart } = positions;
+            let source = &source[number * lanes..][..count * lanes];
+            // What windows move by one element of, or have single numbers, is as neighbours are.
+            let is_line = width == lanes && (apart == lanes || lanes == 1 && apart > 0);
+            let (rows, row) = if is_line { (1, count * lanes) } else { (count, width) };
+            let step = if lanes == 1 && is_line { apart } else { 1 };
             isa.run(
                 #[inline(always)]
                 || {
-                    for (i, start) in positions.starts().enumerate() {
-                        let values = source[i * lanes..].first_chunk().expect("whole lanes");
-                        if !lookout.goes_on(places.len() * N) {
-                            return;
+                    for i in 0..rows {
+                        let first = start + i * apart + band.start;
+                        let values = &source[i * lanes + band.start..][..row];
+                        for (i, values) in values.chunks(WIDTH).enumerate() {
+                            if !lookout.goes_on(places.len() * values.len()) {
+                                return;
+                            }
+                            let from = Neighbours { start: first + i * WIDTH * step, step };
+                            from.scatter(operand, values, places, to, stays);
                         }
-                        scatter::<T, N>(operand, values, (start + first, places), to, stays);
                     }
                 },
             );
@@ -173,40 +182,107 @@ impl SelectAndScatter {
     }
 }
 
-/// Adds `values` to the elements that are selected, in each lane, of those at `places` from `start`
-/// on.
+/// Where the windows of some neighbours, up to [`WIDTH`], have their first elements.
+#[derive(Clone, Copy)]
+struct Neighbours {
+    /// The first one's.
+    start: usize,
+    /// From each to the next.
+    step: usize,
+}
+
+impl Neighbours {
+    /// Adds `values` to the elements that are selected, for each neighbour, of those at `places` behind its first.
+    #[inline(always)]
+    fn scatter<T: Number>(
+        self,
+        operand: &[T],
+        values: &[T],
+        places: &[usize],
+        to: &BatchResult<'_, T>,
+        stays: &impl Fn(T, T) -> bool,
+    ) {
+        let Neighbours { start, step } = self;
+        let Some(&last) = places.last() else { return };
+        // (What is beside the elements of the last windows is compared in vain, if it is there.)
+        let is_room = |elements: usize| operand.len() - start - last >= elements;
+        let selected = match step {
+            1 if is_room(WIDTH) => {
+                let selected = select(places, stays, |place| {
+                    *operand[start + place..].first_chunk().expect("room for vectors")
+                });
+                if let Some(values) = values.first_chunk()
+                    && places.len() <= MOST_WRITTEN
+                {
+                    return to.add(values, &selected, (start, places));
+                }
+                selected
+            }
+            2 if is_room(2 * WIDTH) => select(places, stays, |place| {
+                let from: &[T; 2 * WIDTH] =
+                    operand[start + place..].first_chunk().expect("room for vectors");
+                array::from_fn(|lane| from[2 * lane])
+            }),
+            _ => {
+                let most = (values.len() - 1) * step;
+                let at: [usize; WIDTH] = array::from_fn(|lane| (lane * step).min(most));
+                select(places, stays, |place| {
+                    let from = &operand[start + place..][..most + 1];
+                    // SAFETY: none is further than the last.
+                    at.map(|at| unsafe { *from.get_unchecked(at) })
+                })
+            }
+        };
+        for (lane, (value, &selected)) in values.iter().zip(&selected).enumerate() {
+            let place = to.start + start + lane * step + places[selected as usize];
+            // SAFETY: these elements of this batch belong to one task.
+            let to = unsafe { to.to.part(place, 1) };
+            to[0] = to[0].add(*value);
+        }
+    }
+}
+
+/// Which of the elements at `places` each of some neighbours selects, by number. `at` gives those at a place.
 #[inline(always)]
-fn scatter<T: Number, const N: usize>(
-    operand: &[T],
-    values: &[T; N],
-    (start, places): (usize, &[usize]),
-    to: &BatchResult<'_, T>,
+fn select<T: Number>(
+    places: &[usize],
     stays: &impl Fn(T, T) -> bool,
-) {
-    let Some((place, others)) = places.split_first() else { return };
-    let at = |place: &usize| start + place;
-    let mut best: [T; N] = *operand[at(place)..].first_chunk().expect("whole lanes");
-    let mut selected = [0u32; N];
-    for (i, place) in (1..).zip(others) {
-        let new: &[T; N] = operand[at(place)..].first_chunk().expect("whole lanes");
-        for lane in 0..N {
+    at: impl Fn(usize) -> [T; WIDTH],
+) -> [u32; WIDTH] {
+    let (mut best, mut selected) = (at(places[0]), [0; WIDTH]);
+    for (i, &place) in (1..).zip(&places[1..]) {
+        let new = at(place);
+        for lane in 0..WIDTH {
             let keeps = stays(best[lane], new[lane]);
             best[lane] = if keeps { best[lane] } else { new[lane] };
             selected[lane] = if keeps { selected[lane] } else { i };
         }
     }
-    for (i, place) in (0..).zip(places) {
-        // SAFETY: these lanes of this batch belong to one task.
-        let to = unsafe { to.to.part(to.start + at(place), N) };
-        for lane in 0..N {
-            let sum = to[lane].add(values[lane]);
-            to[lane] = if selected[lane] == i { sum } else { to[lane] };
-        }
-    }
+    selected
 }
 
-/// Where the result of one batch begins.
+/// The result of a batch, and where it begins.
 struct BatchResult<'a, T> {
     to: &'a Disjoint<'a, T>,
     start: usize,
+}
+
+impl<T: Number> BatchResult<'_, T> {
+    /// Adds values to the elements that neighbours select, by writing all of them.
+    #[inline(always)]
+    fn add(
+        &self,
+        values: &[T; WIDTH],
+        selected: &[u32; WIDTH],
+        (start, places): (usize, &[usize]),
+    ) {
+        for (i, place) in (0..).zip(places) {
+            // SAFETY: these elements of this batch belong to one task.
+            let to = unsafe { self.to.part(self.start + start + place, WIDTH) };
+            for lane in 0..WIDTH {
+                let sum = to[lane].add(values[lane]);
+                to[lane] = if selected[lane] == i { sum } else { to[lane] };
+            }
+        }
+    }
 }
