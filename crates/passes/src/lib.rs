@@ -55,6 +55,7 @@ mod simplify;
 mod testing;
 mod turn_operands;
 mod unroll;
+mod windows;
 
 pub use pass::{
     OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,

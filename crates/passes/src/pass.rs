@@ -10,7 +10,7 @@ use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
     bounds, branches, canonicalize, channels, components, dce, expand, fuse, inline, loops,
-    products, selection, simplify, turn_operands, unroll,
+    products, selection, simplify, turn_operands, unroll, windows,
 };
 
 /// A pass.
@@ -101,6 +101,7 @@ pub const PIPELINE: &[Pass] = &[
     INLINE,
     MERGE_PRODUCTS,
     SELECT_EXTREMES,
+    UNFOLD_WINDOWS,
     REMOVE_DEAD_CODE,
     FUSE,
     TURN_OPERANDS,
@@ -197,6 +198,13 @@ const SELECT_EXTREMES: Pass = Pass {
     summary: "Replaces sorts of which only a few elements of one end are used by selections.",
     level: OptLevel::Default,
     run: selection::select_extremes,
+};
+
+const UNFOLD_WINDOWS: Pass = Pass {
+    name: "unfold-windows",
+    summary: "Replaces folds of windows of a few points by operations on slices.",
+    level: OptLevel::Default,
+    run: windows::unfold_windows,
 };
 
 const REMOVE_DEAD_CODE: Pass = Pass {

@@ -10,5 +10,5 @@ mod reducer;
 
 pub use comparator::{SortKey, comparator};
 pub use counted_loop::{Counter, counted_loop};
-pub(crate) use reducer::commutes;
+pub(crate) use reducer::{commutes, is_idempotent, may_repeat};
 pub use reducer::{is_ordered, reducer};

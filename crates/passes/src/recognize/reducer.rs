@@ -1,6 +1,6 @@
 //! Reducers that are one operation, such as an addition.
 
-use helio_ir::{BinaryOp, CompId, ElementType, InstrId, Module, Op};
+use helio_ir::{Array, BinaryOp, CompId, ElementType, InstrId, Module, Number, Op};
 
 /// The operation that a reducer of two scalars is, if it is one operation of its two parameters and
 /// parameters and result have this element type. (A reducer of floats may have another type than what
@@ -31,6 +31,23 @@ pub fn reducer(module: &Module, id: CompId, element: ElementType) -> Option<Bina
 pub(crate) fn commutes(op: BinaryOp, element: ElementType) -> bool {
     let chooses = matches!(op, BinaryOp::Maximum | BinaryOp::Minimum);
     op.is_commutative() && !(chooses && element.is_complex())
+}
+
+/// Whether combining a value with itself gives the value.
+pub(crate) fn is_idempotent(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Maximum | BinaryOp::Minimum | BinaryOp::And | BinaryOp::Or)
+}
+
+/// Whether it makes no difference, but for the sign of zero, how often an initial value is combined, of which this is known.
+pub(crate) fn may_repeat(op: BinaryOp, init: Option<&Array>) -> bool {
+    is_idempotent(op)
+        || init.is_some_and(|init| {
+            let element = init.element();
+            op.neutral(element).is_some_and(|neutral| init.bits(0) == neutral)
+                || op == BinaryOp::Add
+                    && element.is_float()
+                    && matches!(init.number(0), Number::Float(zero) if zero == 0.0)
+        })
 }
 
 /// Whether a reducer gives something else if elements are folded with each other first, as a difference

@@ -7,8 +7,7 @@ use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, S
 use super::Simplifier;
 use super::movement::follow_units;
 use super::scan;
-use super::value::is_positive_zero;
-use crate::recognize::{commutes, reducer};
+use crate::recognize::{commutes, is_idempotent, may_repeat, reducer};
 
 impl Simplifier<'_, '_> {
     /// Whether an instruction is a `reduce` by addition.
@@ -167,11 +166,6 @@ fn may_reorder(op: BinaryOp, element: ElementType) -> bool {
     commutes(op, element) && op.is_associative() || op == BinaryOp::Subtract
 }
 
-/// Whether combining a value with itself gives the value.
-pub(super) fn is_idempotent(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Maximum | BinaryOp::Minimum | BinaryOp::And | BinaryOp::Or)
-}
-
 /// A window of one element combines it with the initial value only; what an array is padded with may
 /// be left to the window.
 pub(super) fn window(
@@ -263,10 +257,7 @@ fn of_padded(
     let (Op::Pad(pad), &[x, fill]) = (cx.draft.op(padded), cx.draft.operands(padded)) else {
         return Ok(None);
     };
-    let repeats = match binary {
-        BinaryOp::Add => cx.splat(init).is_some_and(is_positive_zero),
-        _ => is_idempotent(binary),
-    };
+    let repeats = may_repeat(binary, cx.scalar_of(init).and_then(|id| cx.constant(id)));
     let scalar = |id: InstrId| cx.constant(cx.scalar_of(id)?);
     let is_init = fill == init
         || scalar(fill).zip(scalar(init)).is_some_and(|(fill, init)| fill.same_bits(init));

@@ -10,8 +10,7 @@ use helio_ir::{
 };
 
 use super::Simplifier;
-use super::reduce::is_idempotent;
-use super::value::is_positive_zero;
+use crate::recognize::may_repeat;
 
 /// The most elements to fold for all results together. (docs/design/fusion.md.)
 const MAX_FOLDED: usize = 48 * 48;
@@ -39,7 +38,7 @@ pub(super) fn as_fold(
     if sizes.len() >= MAX_RANK {
         return Ok(None);
     }
-    if !may_repeat(cx, binary, init, (neutral, element)) {
+    if !may_repeat(binary, cx.scalar_of(init).and_then(|id| cx.constant(id))) {
         return Ok(None);
     }
     let all: Vec<usize> = [length].into_iter().chain(sizes.iter().copied()).collect();
@@ -80,20 +79,4 @@ fn scanned(op: &ReduceWindow, sizes: &[usize]) -> Option<(usize, Direction)> {
     };
     let is_alone = op.window.dims[along + 1..].iter().all(is_trivial);
     (*dim == whole && is_alone).then_some((along, direction))
-}
-
-/// Whether the initial value may stand for the elements that a window has outside of the array.
-fn may_repeat(
-    cx: &Simplifier<'_, '_>,
-    binary: BinaryOp,
-    init: InstrId,
-    (neutral, element): (u128, ElementType),
-) -> bool {
-    if is_idempotent(binary) {
-        return true;
-    }
-    let Some(constant) = cx.scalar_of(init).and_then(|id| cx.constant(id)) else { return false };
-    let is_neutral = constant.bits(0) == neutral;
-    is_neutral
-        || binary == BinaryOp::Add && element.is_float() && is_positive_zero(constant.number(0))
 }
