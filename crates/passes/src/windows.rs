@@ -1,10 +1,15 @@
 //! Folds of windows of a few points as operations on slices: those fuse with what is around them, and a fusion reads all
 //! points of neighbouring windows as vectors where they lie.
 //!
-//! Of windows with more points, along several dimensions, each dimension is folded after the other.
+//! Of windows with more points, along several dimensions, each dimension is folded after the other; so is one whose elements
+//! lie apart, as in the gradient of a sum of windows that move by several: of positions, each as many, those that meet elements in
+//! the same way are folded together.
 //! (docs/design/pooling.md has the measurements.)
 
-use helio_ir::ops::{Broadcast, Pad, PadDim, ReduceWindow, Slice, Window, WindowDim};
+use helio_ir::ops::{
+    Broadcast, Concatenate, Pad, PadDim, ReduceWindow, Reshape, Slice, Window, WindowDim,
+};
+use helio_ir::types::MAX_RANK;
 use helio_ir::{
     ArrayShape, BinaryOp, Capabilities, CompId, Computation, ElementType, Error, Instr, InstrId,
     Module, Op, Result,
@@ -58,13 +63,22 @@ pub(crate) fn unfold_windows(module: Module, cx: &PassCx<'_>) -> Result<Module> 
     })
 }
 
-/// How a window is folded: along groups of dimensions, one group after the other.
+/// What is folded at once.
+enum Turn {
+    /// Some dimensions, by a slice for each point.
+    Slices(Vec<usize>),
+    /// A dimension, by a smaller window.
+    Window(usize),
+    /// A dimension whose elements lie apart, by slices.
+    Phases(usize),
+}
+
+/// How a window is folded: one turn after the other.
 struct Plan {
     binary: BinaryOp,
     to_apply: CompId,
     window: Window,
-    /// The dimensions that are folded together, and whether by slices.
-    turns: Vec<(Vec<usize>, bool)>,
+    turns: Vec<Turn>,
 }
 
 impl Plan {
@@ -88,7 +102,7 @@ impl Plan {
             && from.element_count() > 0
             && from.element() == element
             && array_of(init)?.element() == element
-            && dims.iter().all(|dim| dim.base_dilation == 1 && dim.window_dilation < FAR);
+            && dims.iter().all(|dim| dim.window_dilation < FAR);
         let is_computed = binary.is_associative()
             && capabilities.holds(element)
             && capabilities.supports(&Op::Binary(binary), &[element; 2], element);
@@ -109,12 +123,19 @@ impl Plan {
         if is_end_of_product(computation, x, &mut left) {
             return None;
         }
-        let folded: Vec<usize> =
-            (0..dims.len()).filter(|&d| dims[d] != WindowDim::default()).collect();
+        let (apart, folded): (Vec<usize>, Vec<usize>) = (0..dims.len())
+            .filter(|&d| dims[d] != WindowDim::default())
+            .partition(|&d| dims[d].base_dilation > 1);
+        let has_phases = apart.iter().all(|&d| are_few_phases(&dims[d], to.dims()[d]));
+        if !apart.is_empty() && !(may_pad && has_phases && dims.len() < MAX_RANK) {
+            return None;
+        }
         let points = folded.iter().try_fold(1usize, |all, &d| all.checked_mul(dims[d].size))?;
-        let turns = match points {
+        let mut turns = match points {
+            _ if folded.is_empty() => Vec::new(),
             0..=1 => return None,
-            _ if has_kernel(element, binary, dims, &folded)
+            _ if apart.is_empty()
+                && has_kernel(element, binary, dims, &folded)
                 && (points > FEW_POINTS || is_padded && has_far_neighbours(dims)) =>
             {
                 return None;
@@ -122,36 +143,110 @@ impl Plan {
             _ if points <= MOST_POINTS
                 && (points <= FEW_POINTS || points <= in_turns(dims, &folded)) =>
             {
-                vec![(folded, true)]
+                vec![Turn::Slices(folded)]
             }
             // What shrinks most is first.
             _ if repeats && folded.len() > 1 => {
                 let mut folded = folded;
                 folded.sort_by_key(|&d| (std::cmp::Reverse(dims[d].stride), d));
-                folded.into_iter().map(|d| (vec![d], dims[d].size <= MOST_POINTS)).collect()
+                let turn = |d: usize| match dims[d].size <= MOST_POINTS {
+                    true => Turn::Slices(vec![d]),
+                    false => Turn::Window(d),
+                };
+                folded.into_iter().map(turn).collect()
             }
             _ => return None,
         };
+        turns.extend(apart.into_iter().map(Turn::Phases));
+        if turns.is_empty() {
+            return None;
+        }
         Some(Plan { binary, to_apply: op.to_apply, window: op.window.clone(), turns })
     }
 
     /// Adds what stands for the fold of `x`.
     fn write(&self, draft: &mut Draft<'_>, [x, init]: [InstrId; 2]) -> Result<InstrId> {
         let mut value = x;
-        for (folded, by_slices) in &self.turns {
-            let mut window = self.window.clone();
-            for (d, dim) in window.dims.iter_mut().enumerate() {
-                if !folded.contains(&d) {
-                    *dim = WindowDim::default();
+        for turn in &self.turns {
+            value = match turn {
+                Turn::Slices(folded) => {
+                    let op = self.along(|d| folded.contains(&d).then_some(self.window.dims[d]));
+                    self.slices(draft, &op, [value, init])?
                 }
-            }
-            let op = ReduceWindow { window, to_apply: self.to_apply };
-            value = match by_slices {
-                true => self.slices(draft, &op, [value, init])?,
-                false => draft.add(op, &[value, init])?,
+                &Turn::Window(along) => {
+                    let op = self.along(|d| (d == along).then_some(self.window.dims[d]));
+                    draft.add(op, &[value, init])?
+                }
+                &Turn::Phases(along) => self.phases(draft, along, [value, init])?,
             };
         }
         Ok(value)
+    }
+
+    /// The fold along some dimensions, of which this says how windows are.
+    fn along(&self, dim: impl Fn(usize) -> Option<WindowDim>) -> ReduceWindow {
+        let dims = (0..self.window.dims.len()).map(|d| dim(d).unwrap_or_default()).collect();
+        ReduceWindow { window: Window { dims }, to_apply: self.to_apply }
+    }
+
+    /// The fold along a dimension whose elements lie apart: that of each phase, of positions that are as far from each other, one
+    /// beside the other.
+    fn phases(
+        &self,
+        draft: &mut Draft<'_>,
+        along: usize,
+        [x, init]: [InstrId; 2],
+    ) -> Result<InstrId> {
+        let whole = self.along(|d| (d == along).then_some(self.window.dims[d]));
+        let shape = draft.infer(&Op::from(whole), &[x, init])?;
+        let (Some(from), Some(to)) = (draft.array(x).cloned(), shape.as_array()) else {
+            return Err(Error::internal("windows of what is no array"));
+        };
+        let dim = self.window.dims[along];
+        let (apart, size) = (dim.base_dilation as i64, dim.size as i64);
+        let positions = to.dims()[along].div_ceil(dim.base_dilation);
+        let mut sizes = to.dims().to_vec();
+        sizes[along] = positions;
+        let mut parts = Vec::with_capacity(dim.base_dilation);
+        for phase in 0..apart {
+            // The elements that the first position of the phase meets.
+            let first = (phase - dim.pad_low + apart - 1).div_euclid(apart);
+            let count = (phase - dim.pad_low + size - 1).div_euclid(apart) + 1 - first;
+            let part = match usize::try_from(count) {
+                Ok(count @ 1..) => {
+                    let end = first + (positions + count - 1) as i64;
+                    let dim = WindowDim {
+                        size: count,
+                        pad_low: -first,
+                        pad_high: end - from.dims()[along] as i64,
+                        ..WindowDim::default()
+                    };
+                    let op = self.along(|d| (d == along).then_some(dim));
+                    self.slices(draft, &op, [x, init])?
+                }
+                _ => {
+                    let shape = ArrayShape::new(to.element(), &sizes[..])?;
+                    draft.add(Broadcast { shape, dimensions: Vec::new() }, &[init])?
+                }
+            };
+            let mut column = sizes.clone();
+            column.insert(along + 1, 1);
+            let shape = ArrayShape::new(to.element(), column)?;
+            parts.push(draft.add(Reshape { shape }, &[part])?);
+        }
+        let joined = draft.add(Concatenate { dimension: along + 1 }, &parts)?;
+        sizes[along] = positions * dim.base_dilation;
+        let shape = ArrayShape::new(to.element(), &sizes[..])?;
+        let joined = draft.add(Reshape { shape }, &[joined])?;
+        if sizes == to.dims() {
+            return Ok(joined);
+        }
+        let slice = Slice {
+            starts: vec![0; sizes.len()],
+            limits: to.dims().to_vec(),
+            strides: vec![1; sizes.len()],
+        };
+        draft.add(slice, &[joined])
     }
 
     /// The initial value and all points of windows, one slice for each.
@@ -205,6 +300,16 @@ impl Plan {
         }
     }
 }
+
+/// Whether elements lie a few positions apart, and windows of a few points move by one position.
+fn are_few_phases(dim: &WindowDim, positions: usize) -> bool {
+    dim.base_dilation <= MOST_PHASES.min(positions)
+        && dim.size <= MOST_POINTS
+        && (dim.stride, dim.window_dilation) == (1, 1)
+}
+
+/// The most positions from an element to the next, of those that are slices.
+const MOST_PHASES: usize = 4;
 
 /// Distances that are no further overflow nothing.
 const FAR: usize = 1 << 20;
