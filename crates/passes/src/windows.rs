@@ -127,7 +127,8 @@ impl Plan {
             .filter(|&d| dims[d] != WindowDim::default())
             .partition(|&d| dims[d].base_dilation > 1);
         let has_phases = apart.iter().all(|&d| are_few_phases(&dims[d], to.dims()[d]));
-        if !apart.is_empty() && !(may_pad && has_phases && dims.len() < MAX_RANK) {
+        let may_split = may_pad && has_phases && dims.len() < MAX_RANK;
+        if !apart.is_empty() && !may_split {
             return None;
         }
         let points = folded.iter().try_fold(1usize, |all, &d| all.checked_mul(dims[d].size))?;

@@ -107,11 +107,6 @@ const KNOWN: &[(&str, Option<&str>, &str)] = &[
         Some("compiled"),
         "sums in f32, rounded once, are exact; the sums of bf16 are 264 ulps away",
     ),
-    (
-        "reduce_window_add_float64_4_6:1",
-        Some("compiled"),
-        "sums across lines before along them; the exact sums are 8 ulps away",
-    ),
 ];
 
 #[test]
