@@ -79,10 +79,12 @@ impl RowWindows {
                 && sizes.iter().all(|size| (1..FAR).contains(size))
                 && dim.pad_low.unsigned_abs() < FAR as u64
         };
-        // Windows along one dimension, before numbers that fill vectors: rows of one plane for each of those before.
+        // Windows along one dimension, each position of which is enough numbers to fill vectors: a position is a row, and
+        // what is before that dimension are planes.
         let is_alone = rows.is_trivial() && outer.iter().all(WindowDim::is_trivial);
         let is_within = |dim: &WindowDim| {
-            (dim.size - 1).checked_mul(dim.window_dilation).is_some_and(|reach| reach < MOST_MET)
+            let reach = dim.size.saturating_sub(1).saturating_mul(dim.window_dilation);
+            reach < MOST_MET
         };
         if is_alone && columns.stride == 1 && lanes >= FULL_LANES && is_within(&columns) {
             planes = planes.checked_mul(rows.base)?;
@@ -270,8 +272,8 @@ impl RowFolds<'_> {
         }
     }
 
-    /// Folds what a vector of positions meets in a block of rows, as many positions behind those of a strip. If `NUMBERS`, what is met is taken for numbers, and the
-    /// result says whether it is.
+    /// Folds what a vector of positions meets in a block of rows: those of a strip, moved by `behind`. If `NUMBERS`, what
+    /// is met is taken for numbers, and the result says whether it is.
     ///
     /// # Safety
     /// As for [`RowFolds::run`]. `lines` has what changes nothing for rows that are not there.
