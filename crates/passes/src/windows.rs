@@ -16,6 +16,7 @@ use helio_ir::{
 };
 
 use crate::draft::{Draft, is_elementwise};
+use crate::growth::Growth;
 use crate::pass::PassCx;
 use crate::rebuild::{calls, rebuild};
 use crate::recognize::{is_idempotent, may_repeat, reducer};
@@ -34,12 +35,14 @@ pub(crate) fn unfold_windows(module: Module, cx: &PassCx<'_>) -> Result<Module> 
     if !calls(&module, |op| matches!(op, Op::ReduceWindow(_))) {
         return Ok(module);
     }
+    let mut growth = Growth::of_pass(cx.watch);
     rebuild(module, cx.watch, |new, computation| {
         new.count_steps(computation.instrs().len())?;
+        let plan = |instr| Plan::of(new, &computation, instr, cx.capabilities);
         let plans: Vec<Option<Plan>> = computation
             .instrs()
             .iter()
-            .map(|instr| Plan::of(new, &computation, instr, cx.capabilities))
+            .map(|instr| plan(instr).filter(|plan| growth.take(plan.instrs())))
             .collect();
         if plans.iter().all(Option::is_none) {
             return Ok(computation);
@@ -163,6 +166,19 @@ impl Plan {
             return None;
         }
         Some(Plan { binary, to_apply: op.to_apply, window: op.window.clone(), turns })
+    }
+
+    /// The most instructions that stand for the fold.
+    fn instrs(&self) -> usize {
+        let dims = &self.window.dims;
+        let of_turn = |turn: &Turn| match turn {
+            // Two for each point, what pads the array and the initial value.
+            Turn::Slices(folded) => 2 + 2 * folded.iter().map(|&d| dims[d].size).product::<usize>(),
+            Turn::Window(_) => 1,
+            // The points are shared by the phases, which are put beside each other.
+            &Turn::Phases(d) => 3 + 3 * dims[d].base_dilation + 2 * dims[d].size,
+        };
+        self.turns.iter().map(of_turn).sum()
     }
 
     /// Adds what stands for the fold of `x`.
