@@ -1,5 +1,7 @@
 //! Networks of convolutions made up at random, before and after channels are put last: the interpreter gives the same.
 
+mod numbers;
+
 use std::fmt::Write as _;
 
 use helio_codegen::elementwise::Recipes;
@@ -8,18 +10,9 @@ use helio_ir::text::{parse, print};
 use helio_ir::{Array, Literal, verify};
 use helio_passes::watch::Watch;
 use helio_passes::{PassCx, find_pass, run_passes};
-
-/// Numbers made up by a shift register.
-struct Numbers(u64);
+use numbers::Numbers;
 
 impl Numbers {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-
     /// A constant of small integers, sums of whose products are exact in any order.
     fn constant(&mut self, dims: &[usize]) -> String {
         match dims {

@@ -1,23 +1,14 @@
 //! Folds of windows made up at random, before and after they are unfolded: the interpreter gives the same.
 
+mod numbers;
+
 use helio_codegen::elementwise::Recipes;
 use helio_eval::{Context, evaluate};
 use helio_ir::text::{parse, print};
 use helio_ir::{Array, Literal, verify};
 use helio_passes::watch::Watch;
 use helio_passes::{PassCx, find_pass, run_passes};
-
-/// Numbers made up by a shift register.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-}
+use numbers::Numbers;
 
 /// A fold of windows over an array of up to three dimensions; `None` if there is no position.
 fn program(numbers: &mut Numbers) -> Option<String> {
