@@ -101,9 +101,8 @@ fn in_lanes(b: &mut Builder, op: UnaryOp, float: FloatKind, x: Value) -> Elem {
             float.round(b, root)
         }
         UnaryOp::Rsqrt => {
-            let (one, root) = (b.float(lane, 1.0), b.un(UnOp::Sqrt, x));
-            let reciprocal = b.bin(BinOp::Div, one, root);
-            float.round(b, reciprocal)
+            let result = math::rsqrt(b, x);
+            float.round(b, result)
         }
         other => {
             let value = math::unary(b, other, x);

@@ -5,7 +5,7 @@
 
 use std::collections::hash_map::Entry;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::weave::{Class, Need, Registers, weave};
 use super::{
@@ -42,6 +42,14 @@ enum Key {
     ShiftUp(Value, Value, usize),
 }
 
+/// `of` shifted by the constant `by`.
+#[derive(Clone, Copy)]
+struct Shift {
+    op: BinOp,
+    of: Value,
+    by: Value,
+}
+
 /// A block that is being written.
 #[derive(Default)]
 struct Open {
@@ -64,6 +72,10 @@ pub struct Builder {
     constants: FxHashMap<Value, u64>,
     /// The mask of each value that is 1 where a mask is set, else 0.
     choices: FxHashMap<Value, Value>,
+    /// Each value that is another shifted by a constant.
+    shifts: FxHashMap<Value, Shift>,
+    /// Those of them of which a rotation was made, which are most likely used for nothing else.
+    rotated: FxHashSet<Value>,
     /// The number that each constant index is.
     ints: FxHashMap<Value, i64>,
     vector_bytes: usize,
@@ -94,6 +106,8 @@ impl Builder {
             open: vec![Open::default()],
             constants: FxHashMap::default(),
             choices: FxHashMap::default(),
+            shifts: FxHashMap::default(),
+            rotated: FxHashSet::default(),
             ints: FxHashMap::default(),
             vector_bytes,
         }
@@ -226,7 +240,7 @@ impl Builder {
     /// Weaves runs of instructions at the end of the innermost block into each other; see [`weave`]. Each
     /// begins at a [`Builder::position`] and ends where the next one begins.
     pub(crate) fn weave(&mut self, begins: &[usize]) {
-        let (here, constants) = (self.here(), &self.constants);
+        let (here, constants, rotated) = (self.here(), &self.constants, &self.rotated);
         let registers = Registers::of(self.vector_bytes);
         let need = |value: Value| {
             let class = match self.kernel.types[value.0 as usize] {
@@ -236,6 +250,7 @@ impl Builder {
             };
             match self.depth[value.0 as usize] {
                 _ if constants.contains_key(&value) => Need::Constant,
+                _ if rotated.contains(&value) => Need::None,
                 depth if depth == here => Need::Iteration(class),
                 _ => Need::Loop(class),
             }
@@ -349,9 +364,40 @@ impl Builder {
         self.pure(self.ty(a), &[a], Key::Un(op, a), |dst| Inst::Un { dst, op, a })
     }
 
-    /// An operation of two vectors.
+    /// An operation of two vectors. A number's bits that constants shift to both sides, joined, are a rotation
+    /// ([`BinOp::RotL`]): one instruction for three.
     pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
-        self.pure(self.ty(a), &[a, b], Key::Bin(op, a, b), |dst| Inst::Bin { dst, op, a, b })
+        if matches!(op, BinOp::Or | BinOp::Xor | BinOp::Add)
+            && let Some((of, by)) = self.rotation(a, b)
+        {
+            return self.bin(BinOp::RotL, of, by);
+        }
+        let value =
+            self.pure(self.ty(a), &[a, b], Key::Bin(op, a, b), |dst| Inst::Bin { dst, op, a, b });
+        if matches!(op, BinOp::Shl | BinOp::ShrL) && self.constants.contains_key(&b) {
+            self.shifts.insert(value, Shift { op, of: a, by: b });
+        }
+        value
+    }
+
+    /// What two shifts by constants whose counts add up to the width rotate, and by how much.
+    fn rotation(&mut self, a: Value, b: Value) -> Option<(Value, Value)> {
+        let (left, right) = match (self.shifts.get(&a)?, self.shifts.get(&b)?) {
+            (&left @ Shift { op: BinOp::Shl, .. }, &right @ Shift { op: BinOp::ShrL, .. })
+            | (&right @ Shift { op: BinOp::ShrL, .. }, &left @ Shift { op: BinOp::Shl, .. }) => {
+                (left, right)
+            }
+            _ => return None,
+        };
+        let width = 8 * self.lane(a).bytes() as u64;
+        let [to_left, to_right] = [left, right].map(|shift| self.constants[&shift.by]);
+        let is_rotation =
+            left.of == right.of && (1..width).contains(&to_left) && to_right == width - to_left;
+        if !is_rotation {
+            return None;
+        }
+        self.rotated.extend([a, b]);
+        Some((left.of, left.by))
     }
 
     /// `a + b`

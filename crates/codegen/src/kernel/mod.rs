@@ -184,6 +184,12 @@ pub enum UnOp {
     /// `x` over a power of two, from 3/4 to 3/2; 1 of zeros and of infinity, NaN of negative numbers and NaN. Only
     /// for vectors of 64 bytes.
     Mantissa,
+    /// An estimate of `1 / x`, off by at most 2^-14 of it; exact for powers of two, zeros and infinities. Its bits depend on
+    /// the processor. Only for vectors of 64 bytes.
+    Inverse,
+    /// An estimate of `1 / √x`, off by at most 2^-14 of it; exact for powers of four, zeros and infinity, NaN of what is
+    /// negative. Its bits depend on the processor. Only for vectors of 64 bytes.
+    InverseRoot,
     /// Number of bits set; integer.
     PopCount,
     /// Number of leading zero bits; integer; of zero, the width.
@@ -215,12 +221,16 @@ pub enum BinOp {
     Div,
     /// `a * 2^b`, rounded once; float only. `|a|` is zero, between 1/4 and 4, or not finite; `b` is an
     /// integer of magnitude up to 250 in `F32` and 2040 in `F64`. (So two factors that are powers of
-    /// two give it where there is no instruction for it.)
+    /// two give it where there is no instruction for it.) In vectors of 64 bytes, the largest integer that is not above `b`
+    /// stands for it, however large.
     Scale,
     /// Float: `a < b ? a : b`, so `b` if either is NaN. Integer: signed.
     Min,
     /// Float: `a > b ? a : b`, so `b` if either is NaN. Integer: signed.
     Max,
+    /// `a`, or where its magnitude is more than that of `b` or it is a quiet NaN, `b` with the sign of `a`. Float; only for
+    /// vectors of 64 bytes.
+    Within,
     /// Unsigned integers.
     MinU,
     /// Unsigned integers.
@@ -245,6 +255,9 @@ pub enum BinOp {
     ShrL,
     /// Right, filling with the sign; all sign from the width on. Integer.
     ShrA,
+    /// Left, by the lanes of the second operand modulo the width, what leaves a lane coming in again from the right.
+    /// Integer.
+    RotL,
 }
 
 /// A comparison. Float comparisons are false for NaN, but `Ne`, which is true.
@@ -375,8 +388,8 @@ pub enum Inst {
     Splat { dst: Value, src: Value },
     /// A number in each lane, of an integer vector type.
     Numbers { dst: Value, numbers: Box<[i64]> },
-    /// For each lane, number `8 + index` of 16 (by their bits), with an index from -8 to 7; of any other
-    /// index, some bits. `dst` and `index` have 32-bit lanes, those of `index` integers.
+    /// For each lane, number `8 + index`, modulo 16, of 16 (by their bits). `dst` and `index` have 32-bit lanes, those of
+    /// `index` integers.
     Lookup { dst: Value, table: Box<[u32; 16]>, index: Value },
     /// An operation of one vector.
     Un { dst: Value, op: UnOp, a: Value },

@@ -63,10 +63,12 @@ impl Inst {
         }
     }
 
-    /// By what it shifts, where it does.
+    /// By what it shifts or rotates, where it does.
     pub fn shift_count(&self) -> Option<Value> {
         match self {
-            Inst::Bin { op: BinOp::Shl | BinOp::ShrL | BinOp::ShrA, b, .. } => Some(*b),
+            Inst::Bin { op: BinOp::Shl | BinOp::ShrL | BinOp::ShrA | BinOp::RotL, b, .. } => {
+                Some(*b)
+            }
             _ => None,
         }
     }
@@ -126,12 +128,16 @@ impl Block {
         })
     }
 
-    /// Whether it has what only recipes for vectors of 64 bytes have: lookups in tables, scaling, and parts of floats.
+    /// Whether it has what only recipes for vectors of 64 bytes have: lookups in tables, scaling,
+    /// bounds of magnitudes, parts of floats, and estimates.
     pub fn has_tables(&self) -> bool {
         self.insts.iter().any(|inst| match inst {
             Inst::Lookup { .. }
-            | Inst::Bin { op: BinOp::Scale, .. }
-            | Inst::Un { op: UnOp::Exponent | UnOp::Mantissa, .. } => true,
+            | Inst::Bin { op: BinOp::Scale | BinOp::Within, .. }
+            | Inst::Un {
+                op: UnOp::Exponent | UnOp::Mantissa | UnOp::Inverse | UnOp::InverseRoot,
+                ..
+            } => true,
             Inst::Loop { body, .. } => body.has_tables(),
             Inst::While { cond, body, .. } => cond.has_tables() || body.has_tables(),
             _ => false,

@@ -70,7 +70,7 @@ pub(super) enum Class {
 /// What a value takes of the registers that runs share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// None: it is an index.
+    /// None: it is an index, or what is made of it is made otherwise.
     None,
     /// One all the time, or none: it can be read from memory wherever it is used.
     Constant,

@@ -5,7 +5,7 @@
 
 use super::calc::Calc;
 use super::table;
-use crate::kernel::{BinOp, Builder, Cmp, UnOp, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Lane, UnOp, Value};
 
 /// Minimax for `(e^r - 1 - r) / r²` on ±0.3467; relative to `e^r` off by 2^-28 and, for `F64`,
 /// relative to `e^r - 1` by 2^-61.
@@ -84,7 +84,13 @@ fn power_by_bits(c: &mut Calc<'_>, n: Value, k: f64) -> Value {
 
 /// For `x` whose `n` is an exponent that [`BinOp::Scale`] takes.
 fn reduce(c: &mut Calc<'_>, x: Value) -> Reduced {
-    let Reduced { shifted, n, r } = reduce_roughly(c, x);
+    let rounder = c.k(c.rounder());
+    reduce_by(c, x, rounder)
+}
+
+/// The same where what is added to round a number to `n` is `rounder`.
+fn reduce_by(c: &mut Calc<'_>, x: Value, rounder: Value) -> Reduced {
+    let Reduced { shifted, n, r } = reduce_roughly_by(c, x, rounder);
     // What ln 2 has beyond the digits of a float.
     let low = c.either(-1.904_654_299_957_768e-9, 2.319_046_813_846_299_6e-17);
     let r = c.fma_k(n, -low, r);
@@ -94,6 +100,10 @@ fn reduce(c: &mut Calc<'_>, x: Value) -> Reduced {
 /// The same with ln 2 rounded.
 fn reduce_roughly(c: &mut Calc<'_>, x: Value) -> Reduced {
     let rounder = c.k(c.rounder());
+    reduce_roughly_by(c, x, rounder)
+}
+
+fn reduce_roughly_by(c: &mut Calc<'_>, x: Value, rounder: Value) -> Reduced {
     let shifted = c.fma_k(x, std::f64::consts::LOG2_E, rounder);
     let n = c.sub(shifted, rounder);
     let ln_2 = c.either(f64::from(std::f32::consts::LN_2), std::f64::consts::LN_2);
@@ -104,14 +114,50 @@ fn reduce_roughly(c: &mut Calc<'_>, x: Value) -> Reduced {
 /// `e^x`
 pub(super) fn exp(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
+    if has_table(c) {
+        return exp_by_table(c, x);
+    }
     // Beyond these the result is zero or infinite anyway.
     let x = c.at_least(x, c.either(-105.0, -746.0));
     let x = c.at_most(x, c.either(89.5, 710.0));
     exp_within(c, x)
 }
 
+/// Whether the exponential is that of [`exp_by_table`].
+fn has_table(c: &Calc<'_>) -> bool {
+    c.has_tables() && !c.is_wide()
+}
+
+/// Minimax for `(e^r - 1 - r) / r²` on ±0.0217; off by 2^-29 of `e^r`.
+const NEAR32: [f64; 2] = [0.500_016_2, 0.166_667_7];
+
+/// `e^x` in 32-bit lanes, by a table: with `n` the multiple of 1/16 nearest to `x / ln 2`, it is a power of two times one of
+/// 16 numbers times `e^r`, where `|r|` is at most `ln 2 / 32`. Off by at most 1.1 units of the last place.
+fn exp_by_table(c: &mut Calc<'_>, x: Value) -> Value {
+    let rounder = c.k(786_432.0);
+    let Reduced { shifted, n, r } = reduce_by(c, x, rounder);
+    // So it is already unless `x` is far out, where only `n` counts.
+    let bound = c.k(0.022);
+    let r = c.b.bin(BinOp::Within, r, bound);
+    let part = c.bits(shifted);
+    // The last four bits of the sum count sixteenths; numbers from the ninth on are those of indices 0 to 7.
+    let powers = std::array::from_fn(|i| {
+        let sixteenths = (i + 8) % 16;
+        (sixteenths as f64 / 16.0).exp2()
+    });
+    let power = c.b.lookup(Lane::F32, powers.map(|power| (power as f32).to_bits()), part);
+    let (one, by_r) = (c.k(1.0), c.mul(power, r));
+    let near = c.poly(r, &NEAR32);
+    let slope = c.fma(near, r, one);
+    let power = c.fma(slope, by_r, power);
+    c.b.bin(BinOp::Scale, power, n)
+}
+
 /// `e^x` for `x` whose power of two is within the bounds of [`BinOp::Scale`].
 pub(super) fn exp_within(c: &mut Calc<'_>, x: Value) -> Value {
+    if has_table(c) {
+        return exp_by_table(c, x);
+    }
     let reduced = reduce(c, x);
     let power = reduced.power(c);
     reduced.scaled(c, power)
@@ -261,6 +307,9 @@ pub(super) fn logistic(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     let (abs, sign) = (c.abs(x), super::sign_bit(c.b, c.lane));
     let minus = c.b.bin(BinOp::Or, abs, sign);
+    if has_table(c) {
+        return logistic_by_estimate(c, x, minus);
+    }
     let bounded = c.at_least(minus, c.either(-105.0, -746.0));
     let e = exp_within(c, bounded);
     let (one, denominator) = (c.k(1.0), c.add_k(e, 1.0));
@@ -275,6 +324,24 @@ pub(super) fn logistic(b: &mut Builder, x: Value) -> Value {
     let inverse = c.select(positive, quotient, complement);
     let missing = c.mul(added, inverse);
     c.fma(quotient, missing, quotient)
+}
+
+/// The same of `x` and `-|x|` in 32-bit lanes, with one step of Newton's for the inverse of `1 + e`: off by at most 1.6
+/// units of the last place.
+fn logistic_by_estimate(c: &mut Calc<'_>, x: Value, minus_abs: Value) -> Value {
+    let e = exp_by_table(c, minus_abs);
+    let (one, denominator) = (c.k(1.0), c.add_k(e, 1.0));
+    // Of 1, which the denominator is for most of what is below -17, it is exact: nothing is missing where `e` is so small
+    // that a part of it is no number.
+    let inverse = c.b.un(UnOp::Inverse, denominator);
+    // What the inverse lacks of itself, by the denominator as it is before it is rounded.
+    let left = c.sub(one, inverse);
+    let missing = c.fnma(e, inverse, left);
+    let positive = c.cmp_k(Cmp::Ge, x, 0.0);
+    let numerator = c.select(positive, one, e);
+    let quotient = c.product(numerator, inverse);
+    let rest = c.fma(quotient.high, missing, quotient.low);
+    c.add(quotient.high, rest)
 }
 
 /// Minimax for `(tanh x - x) / x³` in `x²`, `x` up to 0.55; off by 2^-60.

@@ -21,7 +21,8 @@ mod wide;
 
 use helio_ir::{BinaryOp, UnaryOp};
 
-use crate::kernel::{BinOp, Builder, Cmp, Lane, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Lane, UnOp, Value};
+use calc::Calc;
 pub(crate) use wide::mulhi_unsigned;
 
 type Unary = fn(&mut Builder, Value) -> Value;
@@ -112,6 +113,24 @@ pub fn unary(b: &mut Builder, op: UnaryOp, x: Value) -> Value {
 pub fn binary(b: &mut Builder, op: BinaryOp, x: Value, y: Value) -> Value {
     let recipe = binary_recipe(op).unwrap_or_else(|| panic!("no recipe for {}", op.name()));
     recipe(b, x, y)
+}
+
+/// `1 / √x`; in 32-bit lanes with [`UnOp::InverseRoot`] and a step of Newton's, off by at most 0.8 units of the last place.
+pub(crate) fn rsqrt(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let one = c.k(1.0);
+    if c.is_wide() || !c.has_tables() {
+        let root = c.sqrt(x);
+        return c.div(one, root);
+    }
+    let estimate = c.b.un(UnOp::InverseRoot, x);
+    let root = c.mul(x, estimate);
+    let missing = c.fnma(root, estimate, one);
+    let half = c.mul_k(missing, 0.5);
+    // Of zero and infinity the root is NaN, and the estimate exact.
+    let any = c.k(0.25);
+    let half = c.b.bin(BinOp::Min, half, any);
+    c.fma(estimate, half, estimate)
 }
 
 /// The sign bit alone.

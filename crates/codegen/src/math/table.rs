@@ -25,14 +25,12 @@ impl<const N: usize> OddTable<N> {
     pub(super) fn apply(&self, c: &mut Calc<'_>, x: Value) -> Value {
         let (abs, signs) = (c.abs(x), c.sign(x));
         let abs = c.at_most(abs, self.bound);
-        // Rounds to an integer, from -8 to 7, in the low bits of what it is added to.
+        // Rounds to an integer, from -8 to 7, whose low bits are those of what it is added to.
         let magic = f64::from(3 << 22);
         let inverse = c.k(1.0 / self.width);
         let base = c.k(magic - 8.0);
         let rounded = c.fma(abs, inverse, base);
-        let bits = c.b.convert(Conv::Bits, Lane::I32, rounded);
-        let zero = c.b.bits(Lane::I32, (magic as f32).to_bits().into());
-        let interval = c.b.sub(bits, zero);
+        let interval = c.b.convert(Conv::Bits, Lane::I32, rounded);
         let middle = c.sub(rounded, base);
         let distance = c.fma_k(middle, -self.width, abs);
         let mut sum = None;

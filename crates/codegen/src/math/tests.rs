@@ -158,6 +158,19 @@ fn functions_of_one_number() {
     check_unary(40_009);
 }
 
+#[test]
+fn inverse_roots() {
+    let mut numbers: Vec<f32> = (0..(1 << 16)).map(|i| f32::from_bits(i * 65_521)).collect();
+    numbers[..4].copy_from_slice(&[0.0, f32::INFINITY, f32::NAN, 1.0]);
+    for bytes in VECTOR_BYTES {
+        let kernel = mapped(bytes, Mem::F32, 1, numbers.len(), |b, x| rsqrt(b, x[0]));
+        for (&x, found) in numbers.iter().zip(run(&kernel, &[&numbers])) {
+            let error = error(found, f64::from(x).sqrt().recip());
+            assert!(error <= 1.5, "{bytes} bytes, of {x:e}: {found:e}, {error} units off");
+        }
+    }
+}
+
 /// Of all numbers; takes minutes.
 #[test]
 #[ignore = "takes minutes"]

@@ -111,6 +111,10 @@ pub(super) trait Float:
     fn parts(self) -> (Self, Self);
     fn fma(self, b: Self, c: Self) -> Self;
     fn scale(self, by: Self) -> Self;
+    /// With 14 bits of the mantissa.
+    fn cut(self) -> Self;
+    /// As [`BinOp::Within`] has it.
+    fn within(self, bound: Self) -> Self;
 }
 
 /// The bits of a lane.
@@ -137,6 +141,7 @@ pub(super) trait Word:
     fn shl(self, by: Self) -> Self;
     fn shr_l(self, by: Self) -> Self;
     fn shr_a(self, by: Self) -> Self;
+    fn rot_l(self, by: Self) -> Self;
     fn pop_count(self) -> Self;
     fn leading_zeros(self) -> Self;
 }
@@ -158,13 +163,25 @@ macro_rules! words {
                     UnOp::Mantissa if self == 0.0 || self == $float::INFINITY => 1.0,
                     UnOp::Mantissa if self > 0.0 => self.parts().1,
                     UnOp::Mantissa => $float::NAN,
+                    UnOp::Inverse => self.recip().cut(),
+                    UnOp::InverseRoot => self.sqrt().recip().cut(),
                     UnOp::PopCount | UnOp::CountLeadingZeros => self,
                 }
             }
+            fn cut(self) -> Self {
+                let less = $float::MANTISSA_DIGITS - 15;
+                $float::from_bits(self.to_bits() >> less << less)
+            }
             fn scale(self, by: Self) -> Self {
+                // (Beyond, the result is zero or infinite.)
+                let by = by.floor().clamp(-5000.0, 5000.0);
                 // Two factors, none of which leaves the range.
                 let half = (by / 2.0).floor();
                 self * half.exp2() * (by - half).exp2()
+            }
+            fn within(self, bound: Self) -> Self {
+                let is_beyond = self.is_nan() || self.abs() > bound.abs();
+                if is_beyond { bound.copysign(self) } else { self }
             }
             fn parts(self) -> (Self, Self) {
                 const EXPLICIT: u32 = $float::MANTISSA_DIGITS - 1;
@@ -203,6 +220,7 @@ macro_rules! words {
             fn shr_a(self, by: Self) -> Self {
                 (self as $signed >> by.min(($word::BITS - 1).into())) as $word
             }
+            fn rot_l(self, by: Self) -> Self { self.rotate_left((by % $word::BITS as $word) as u32) }
             fn pop_count(self) -> Self { self.count_ones().into() }
             fn leading_zeros(self) -> Self { self.leading_zeros().into() }
         }
@@ -267,6 +285,8 @@ impl<W: Word> Bank<W> {
             UnOp::Trunc => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Trunc))),
             UnOp::RoundF16 => self.float1(dst, a, |x| W::of(x.float().un(UnOp::RoundF16))),
             UnOp::Exponent => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Exponent))),
+            UnOp::Inverse => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Inverse))),
+            UnOp::InverseRoot => self.float1(dst, a, |x| W::of(x.float().un(UnOp::InverseRoot))),
             UnOp::Mantissa => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Mantissa))),
         }
     }
@@ -278,6 +298,7 @@ impl<W: Word> Bank<W> {
             (BinOp::Sub, true) => self.float2(dst, from, |x, y| W::of(x.float() - y.float())),
             (BinOp::Mul, true) => self.float2(dst, from, |x, y| W::of(x.float() * y.float())),
             (BinOp::Div, _) => self.float2(dst, from, |x, y| W::of(x.float() / y.float())),
+            (BinOp::Within, _) => self.float2(dst, from, |x, y| W::of(x.float().within(y.float()))),
             (BinOp::Scale, _) => self.float2(dst, from, |x, y| W::of(x.float().scale(y.float()))),
             (BinOp::Min, true) => {
                 self.float2(dst, from, |x, y| if x.float() < y.float() { x } else { y });
@@ -310,6 +331,7 @@ impl<W: Word> Bank<W> {
             (BinOp::Shl, _) => self.map2(dst, from, W::shl),
             (BinOp::ShrL, _) => self.map2(dst, from, W::shr_l),
             (BinOp::ShrA, _) => self.map2(dst, from, W::shr_a),
+            (BinOp::RotL, _) => self.map2(dst, from, W::rot_l),
         }
     }
 

@@ -358,6 +358,8 @@ pub(super) fn unary(op: UnOp, lane: Lane) -> Option<(Op, Option<u8>)> {
         UnOp::Exponent => (Op::new(2, P66, wide, 0x42), None),
         // From 3/4 on, zeros counting as positive, and NaN of what is negative.
         UnOp::Mantissa => (Op::new(3, P66, wide, 0x26), Some(0b1111)),
+        UnOp::Inverse => (Op::new(2, P66, wide, 0x4c), None),
+        UnOp::InverseRoot => (Op::new(2, P66, wide, 0x4e), None),
         UnOp::RoundF16 | UnOp::PopCount | UnOp::CountLeadingZeros => return None,
     })
 }
@@ -390,17 +392,19 @@ pub(super) fn binary(op: BinOp, lane: Lane) -> Option<Op> {
         (BinOp::Shl, false) => int(2, 0x47),
         (BinOp::ShrL, false) => int(2, 0x45),
         (BinOp::ShrA, false) => int(2, 0x46),
+        (BinOp::RotL, false) => int(2, 0x15),
         _ => return None,
     })
 }
 
-/// A shift by a constant: the instruction and its opcode's extension.
+/// A shift by a constant, or a rotation (EVEX): the instruction and its opcode's extension.
 pub(super) fn shift(op: BinOp, wide: bool) -> Option<(Op, u8)> {
     let logical = Op::new(1, P66, wide, 0x72 | u8::from(wide));
     Some(match op {
         BinOp::Shl => (logical, 6),
         BinOp::ShrL => (logical, 2),
         BinOp::ShrA => (Op::new(1, P66, wide, 0x72), 4),
+        BinOp::RotL => (Op::new(1, P66, wide, 0x72), 1),
         _ => return None,
     })
 }
@@ -430,6 +434,12 @@ pub(super) const UNORDERED: u8 = 3;
 pub(super) fn range(maximum: bool, wide: bool) -> (Op, u8) {
     // Bit 2 asks for the sign of what is chosen.
     (Op::new(3, P66, wide, 0x50), 4 | u8::from(maximum))
+}
+
+/// The first of two floats with no more than the magnitude of the second (EVEX). With its immediate operand.
+pub(super) fn within(wide: bool) -> (Op, u8) {
+    // The lesser magnitude, and the sign of the first.
+    (Op::new(3, P66, wide, 0x50), 2)
 }
 
 /// A comparison of integers to a mask (EVEX), and its immediate operand.

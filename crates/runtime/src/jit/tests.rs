@@ -460,7 +460,7 @@ fn binary_operations() {
         let ops: &[BinOp] = if lane.is_float() {
             &[Add, Sub, Mul, Div, Min, Max, Minimum, Maximum, And, AndNot, Or, Xor]
         } else {
-            &[Add, Sub, Mul, Min, Max, MinU, MaxU, And, AndNot, Or, Xor, Shl, ShrL, ShrA]
+            &[Add, Sub, Mul, Min, Max, MinU, MaxU, And, AndNot, Or, Xor, Shl, ShrL, ShrA, RotL]
         };
         for &op in ops {
             check_map(&[mem, mem], mem, |b, v| b.bin(op, v[0], v[1]));
@@ -604,6 +604,74 @@ fn scaling_by_powers_of_two() {
             b.bin(BinOp::Scale, x, by)
         });
     }
+}
+
+/// With fractions, of which scaling takes the floor, and beyond what any number can be scaled by; and bounds of magnitudes.
+#[test]
+fn scaling_and_bounds_of_long_vectors() {
+    let with_instructions: Vec<Isa> =
+        isas().iter().copied().filter(|&isa| isa == Isa::Avx512).collect();
+    for lane in [Lane::F32, Lane::F64] {
+        let mem = mem_of(lane);
+        for by in [0.0625, -0.0625, 3.9375, -7.5, 1e30, -1e30, f64::INFINITY, f64::NEG_INFINITY] {
+            check_map_on(&with_instructions, &[mem], mem, |b, v| {
+                let (one, two, by) = (b.float(lane, 1.0), b.float(lane, 1.75), b.float(lane, by));
+                let x = b.bin(BinOp::Min, v[0], two);
+                let x = b.bin(BinOp::Max, one, x);
+                b.bin(BinOp::Scale, x, by)
+            });
+        }
+        check_map_on(&with_instructions, &[mem, mem], mem, |b, v| {
+            // A sum is no signalling NaN.
+            let x = b.add(v[0], v[0]);
+            b.bin(BinOp::Within, x, v[1])
+        });
+        for bound in [0.0, 0.022, 1e30, f64::INFINITY] {
+            check_map_on(&with_instructions, &[mem], mem, |b, v| {
+                let (x, bound) = (b.add(v[0], v[0]), b.float(lane, bound));
+                b.bin(BinOp::Within, x, bound)
+            });
+        }
+    }
+}
+
+/// Within 2^-14 of what they estimate, and exact where they have to be.
+#[test]
+fn estimates() {
+    if !isas().contains(&Isa::Avx512) {
+        return;
+    }
+    type Function = fn(f64) -> f64;
+    let ops: [(UnOp, Function); 2] =
+        [(UnOp::Inverse, f64::recip), (UnOp::InverseRoot, |x| x.sqrt().recip())];
+    for (op, exact) in ops {
+        let near: Vec<f32> = (0..1984).map(|i| 0.25 * 1.0013_f32.powi(i)).collect();
+        let powers = (-31..31).map(|i| 4_f32.powi(i));
+        let powers: Vec<f32> = powers.chain([0.0, f32::INFINITY]).collect();
+        for (numbers, tolerance) in [(near, 2f64.powi(-14)), (powers, 0.0)] {
+            let n = numbers.len();
+            let kernel = mapped(16, n, &[Mem::F32], Mem::F32, |b, v| b.un(op, v[0]));
+            let from: Vec<u8> = numbers.iter().flat_map(|x| x.to_ne_bytes()).collect();
+            let mut found = vec![0; from.len()];
+            let mut args = [JitArg::Read(&from), JitArg::Write(&mut found)];
+            function(&kernel, Isa::Avx512).call(&mut args, Threads::single()).unwrap();
+            for (&x, bytes) in std::iter::zip(&numbers, found.chunks_exact(4)) {
+                let found = f64::from(f32::from_ne_bytes(bytes.try_into().unwrap()));
+                let expected = exact(f64::from(x));
+                let error = if found == expected { 0.0 } else { (found / expected - 1.0).abs() };
+                assert!(error <= tolerance, "{op:?} of {x}: {found}");
+            }
+        }
+    }
+}
+
+/// Of any index, the four lowest bits.
+#[test]
+fn lookups_in_tables() {
+    check_map(&[Mem::I32], Mem::I32, |b, v| {
+        let table = std::array::from_fn(|i| 1000 * i as u32 + 7);
+        b.lookup(Lane::I32, table, v[0])
+    });
 }
 
 #[test]

@@ -147,21 +147,17 @@ impl Emit<'_> {
             _ => None,
         };
         let [in_a, in_b, in_c] = [a, b, c].map(|reg| at(self, reg));
-        // What the destination holds first: a source that is there, or one that must be loaded.
+        // What the destination holds first: a source that is there, or a copy of one, for which processors take no time,
+        // so that what has no register is read by the instruction; of two of those, one is loaded.
         let tied = if in_c == Some(to) {
             c
         } else if in_a == Some(to) {
             a
         } else if in_b == Some(to) {
             b
-        } else if in_c.is_none() {
-            c
-        } else if in_a.is_none() {
-            a
-        } else if in_b.is_none() {
-            b
         } else {
-            c
+            let are_there = [in_a, in_b, in_c].map(|at| at.is_some());
+            if matches!(are_there, [true, true, false] | [false, false, true]) { a } else { c }
         };
         self.vector_to(tied, to);
         if tied == c {

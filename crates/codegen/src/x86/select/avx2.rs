@@ -125,6 +125,9 @@ impl Select<'_> {
         if matches!(op, BinOp::Minimum | BinOp::Maximum) {
             return Some(self.extremum_avx2(op == BinOp::Maximum, lane, len, a, b));
         }
+        if op == BinOp::RotL {
+            return Some(self.rotate(lane, len, a, b));
+        }
         if lane != Lane::I64 {
             return None;
         }
@@ -201,6 +204,17 @@ impl Select<'_> {
         let high = self.vector(len);
         self.push(Inst::Shift { op, ext, len, dst: high, a: cross, imm: 32 });
         self.op(BinOp::Add, lane, len, low, high)
+    }
+
+    /// `a` rotated by `b` modulo the width, by two shifts of which that by the width gives zero.
+    fn rotate(&mut self, lane: Lane, len: Len, a: Reg, b: Reg) -> Reg {
+        let width = 8 * lane.bytes() as u64;
+        let (low, width) = (self.bits_of(lane, len, width - 1), self.bits_of(lane, len, width));
+        let left = self.op(BinOp::And, lane, len, b, low);
+        let right = self.op(BinOp::Sub, lane, len, width, left);
+        let (high, low) =
+            (self.op(BinOp::Shl, lane, len, a, left), self.op(BinOp::ShrL, lane, len, a, right));
+        self.op(BinOp::Or, lane, len, high, low)
     }
 
     /// `a * 2^b`, by two factors with exponents that add up to `b`.

@@ -28,7 +28,7 @@ use super::Isa;
 use super::asm::{Cond, Label, Len};
 use super::mir::{Alu, Fixed, Inst, Operand, Reg, RegClass, RegInfo, Src, VectorInst, VirtualCode};
 use super::ops::{self, Op};
-use crate::kernel::{self, Block, Carried, IndexOp, Kernel, Lane, Ty, UnOp, Value};
+use crate::kernel::{self, BinOp, Block, Carried, IndexOp, Kernel, Lane, Ty, UnOp, Value};
 
 /// The instructions of a kernel, before registers are given out; `is_checked` if checks of accesses will be
 /// added.
@@ -378,7 +378,13 @@ impl Select<'_> {
                 self.numbers.insert(*dst, numbers.clone());
             }
             K::Lookup { dst, table, index } => self.lookup(*dst, table, *index),
-            K::Un { op: op @ (UnOp::Exponent | UnOp::Mantissa), .. } if self.isa == Isa::Avx2 => {
+            K::Un {
+                op: op @ (UnOp::Exponent | UnOp::Mantissa | UnOp::Inverse | UnOp::InverseRoot),
+                ..
+            } if self.isa == Isa::Avx2 => {
+                return Err(Error::unimplemented(format!("{op:?} without an instruction for it")));
+            }
+            K::Bin { op: op @ BinOp::Within, .. } if self.isa == Isa::Avx2 => {
                 return Err(Error::unimplemented(format!("{op:?} without an instruction for it")));
             }
             K::Un { dst, op, a } => self.unary(*dst, *op, *a),

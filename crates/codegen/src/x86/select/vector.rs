@@ -19,7 +19,7 @@ impl Select<'_> {
 
     /// Numbers of a table: a permutation of it, however few lanes there are. Permutations look at the low
     /// bits of an index, so the numbers for negative ones come last; where registers hold eight numbers,
-    /// there are two permutations, of which the signs of the index's bytes choose.
+    /// there are two permutations, between which a bit of the index chooses.
     pub(super) fn lookup(&mut self, dst: Value, table: &[u32; 16], index: Value) {
         let lane = self.lane(dst);
         let (len, index, permute) = (self.len(lane), self.reg(index), ops::permute(false));
@@ -38,8 +38,11 @@ impl Select<'_> {
                     self.op2(permute, Len::Y, found, index, half);
                     found
                 });
+                // Bit 3 says which half; a blend looks at the sign of each byte.
+                let high = self.shifted(BinOp::Shl, Lane::I32, index, 28);
+                let mask = self.shifted(BinOp::ShrA, Lane::I32, high, 31);
                 let to = self.define(dst);
-                self.push(Inst::Blend { len, dst: to, mask: index, t, f });
+                self.push(Inst::Blend { len, dst: to, mask, t, f });
             }
         }
     }
@@ -118,12 +121,23 @@ impl Select<'_> {
     pub(super) fn binary(&mut self, dst: Value, op: BinOp, a: Value, b: Value) {
         let lane = self.lane(a);
         let (left, right) = (self.reg(a), self.reg(b));
-        if matches!(op, BinOp::Shl | BinOp::ShrL | BinOp::ShrA)
+        if matches!(op, BinOp::Shl | BinOp::ShrL | BinOp::ShrA | BinOp::RotL)
             && let Some(by) = self.constant(b)
             && let Some(inst) = self.shift(op, lane, left, by)
         {
             let to = self.define(dst);
             return self.push(inst(to));
+        }
+        if op == BinOp::RotL
+            && let Some(by) = self.constant(b)
+        {
+            let width = 8 * lane.bytes() as u64;
+            let by = by % width;
+            let high = self.shifted(BinOp::Shl, lane, left, by as u8);
+            let low = self.shifted(BinOp::ShrL, lane, left, (width - by) as u8);
+            let or = ops::binary(BinOp::Or, lane).expect("bitwise operations are vectors'");
+            let to = self.define(dst);
+            return self.op2(or, self.len(lane), to, high, low);
         }
         if self.isa == Isa::Avx2
             && let Some(made) = self.binary_avx2(op, lane, left, right)
@@ -136,6 +150,11 @@ impl Select<'_> {
             let made = self.extremum(op == BinOp::Maximum, lane, self.len(lane), left, right);
             let to = self.define(dst);
             return self.push(Inst::Mov { dst: to, src: made });
+        }
+        if op == BinOp::Within {
+            let (op, imm) = ops::within(lane.bytes() == 8);
+            let to = self.define(dst);
+            return self.op2_imm(op, self.len(lane), to, left, right, imm);
         }
         let op = ops::binary(op, lane).expect("the checker has seen the operand types");
         let to = self.define(dst);
@@ -175,7 +194,7 @@ impl Select<'_> {
         dst
     }
 
-    /// The instruction for a shift by a constant, if there is one.
+    /// The instruction for a shift or a rotation by a constant, if there is one.
     fn shift(
         &mut self,
         op: BinOp,
@@ -184,12 +203,14 @@ impl Select<'_> {
         by: u64,
     ) -> Option<impl FnOnce(Reg) -> Inst + use<>> {
         let wide = lane.bytes() == 8;
-        if self.isa == Isa::Avx2 && wide && op == BinOp::ShrA {
+        if self.isa == Isa::Avx2 && (op == BinOp::RotL || wide && op == BinOp::ShrA) {
             return None;
         }
         let (code, ext) = ops::shift(op, wide)?;
-        // Counts from the width on shift everything out, as instructions have it; they have a byte.
-        let imm = by.min(255) as u8;
+        // Counts have a byte. Those from the width on shift everything out, as instructions have it; rotations go on
+        // round.
+        let imm =
+            if op == BinOp::RotL { by % (8 * lane.bytes() as u64) } else { by.min(255) } as u8;
         let len = self.len(lane);
         Some(move |dst| Inst::Shift { op: code, ext, len, dst, a, imm })
     }
