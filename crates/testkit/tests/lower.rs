@@ -1,5 +1,6 @@
 //! Computations lowered to kernels and run by the tile machine, against the interpreter.
 
+use std::iter::zip;
 use std::ops::Range;
 
 use helio_codegen::elementwise::Recipes;
@@ -192,12 +193,101 @@ fn elementwise_of_all_sizes() {
         exact(&format!(
             "x = f32[{n}] parameter(0) y = f32[{n}] parameter(1) s = f32[] parameter(2)
              b = f32[{n}] broadcast(s), dimensions={{}}
-             p = f32[{n}] multiply(x, b) ROOT r = f32[{n}] add(p, y)"
+             p = f32[{n}] add(x, b) ROOT r = f32[{n}] multiply(p, y)"
         ));
     }
     exact("x = f32[] parameter(0) ROOT r = f32[] negate(x)");
     exact("x = f32[0] parameter(0) ROOT r = f32[0] negate(x)");
     exact("x = f32[1,1] parameter(0) ROOT r = f32[1,1] negate(x)");
+}
+
+/// What a program of three parameters of 37 numbers, made up of `seed`, gives by kernels.
+fn of_three(text: &str, seed: u64) -> ([Vec<f32>; 3], Literal) {
+    let module = module(&format!(
+        "x = f32[37] parameter(0) y = f32[37] parameter(1) z = f32[37] parameter(2) {text}"
+    ));
+    let target = Target { vector_bytes: 64, wide: false, capabilities: &Recipes };
+    let lowered = lower(&module, module.entry_id(), target).unwrap();
+    let args = helio::random_arguments(&module.entry().program_shape().params, seed).unwrap();
+    let found = run(&module, &lowered, &args, false);
+    let numbers = |i: usize| args[i].as_array().unwrap().values::<f32>().unwrap().to_vec();
+    ([numbers(0), numbers(1), numbers(2)], found)
+}
+
+/// A product that is used for a sum or a difference alone is not rounded before; one that is used elsewhere as well is.
+#[test]
+fn products_that_are_added() {
+    type Fused = fn(f32, f32, f32) -> f32;
+    let forms: [(&str, Fused); 4] = [
+        ("add(p, z)", |x, y, z| x.mul_add(y, z)),
+        ("add(z, p)", |x, y, z| x.mul_add(y, z)),
+        ("subtract(p, z)", |x, y, z| x.mul_add(y, -z)),
+        ("subtract(z, p)", |x, y, z| (-x).mul_add(y, z)),
+    ];
+    for (form, fused) in forms {
+        let text = format!("p = f32[37] multiply(x, y) ROOT r = f32[37] {form}");
+        let ([x, y, z], found) = of_three(&text, 1);
+        let expected: Vec<f32> = (0..37).map(|i| fused(x[i], y[i], z[i])).collect();
+        assert_eq!(found.as_array().unwrap().values::<f32>().unwrap(), expected, "{form}");
+        exact(&format!(
+            "x = f32[37] parameter(0) y = f32[37] parameter(1) z = f32[37] parameter(2)
+             p = f32[37] multiply(x, y) s = f32[37] {form}
+             ROOT t = (f32[37], f32[37]) tuple(s, p)"
+        ));
+        exact(&format!(
+            "x = f32[37] parameter(0) y = f32[37] parameter(1) z = f32[37] parameter(2)
+             p = f32[37] multiply(x, y) s = f32[37] {form} ROOT r = f32[37] divide(s, p)"
+        ));
+    }
+    // The first of two products.
+    let text = "p = f32[37] multiply(x, y) q = f32[37] multiply(y, z) ROOT r = f32[37] add(p, q)";
+    let ([x, y, z], found) = of_three(text, 2);
+    let expected: Vec<f32> = (0..37).map(|i| x[i].mul_add(y[i], y[i] * z[i])).collect();
+    assert_eq!(found.as_array().unwrap().values::<f32>().unwrap(), expected);
+    // Squares that fill one vector, one for each lane: what is added is exact.
+    let text = "p = f32[37] multiply(x, y) i = f32[] constant(0)
+                ROOT r = f32[] reduce(p, i), dimensions={0}, to_apply=add";
+    let ([x, y, _], found) = of_three(text, 3);
+    let exact_sum: f64 = zip(&x, &y).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
+    let found = f64::from(found.as_array().unwrap().values::<f32>().unwrap()[0]);
+    assert!((found - exact_sum).abs() <= 1e-6 * exact_sum.abs().max(1.0), "{found} {exact_sum}");
+}
+
+/// Bits that are shifted to both sides and joined, as one rotation does it.
+#[test]
+fn rotations() {
+    for (ty, width) in [("u32", 32), ("s32", 32), ("u64", 64), ("s64", 64), ("u16", 16), ("u8", 8)]
+    {
+        for by in [0, 1, 7, width / 2, width - 1, width] {
+            for join in ["or", "xor", "add"] {
+                let shifts = format!(
+                    "x = {ty}[37] parameter(0) c = {ty}[] constant({by})
+                     d = {ty}[] constant({})
+                     l = {ty}[37] broadcast(c), dimensions={{}}
+                     r = {ty}[37] broadcast(d), dimensions={{}}
+                     high = {ty}[37] shift-left(x, l)
+                     low = {ty}[37] shift-right-logical(x, r)",
+                    width - by
+                );
+                exact(&format!("{shifts} ROOT o = {ty}[37] {join}(high, low)"));
+                exact(&format!("{shifts} ROOT o = {ty}[37] {join}(low, high)"));
+                // The shifts are used for something else, too.
+                exact(&format!(
+                    "{shifts} o = {ty}[37] {join}(high, low) p = {ty}[37] multiply(o, high)
+                     ROOT q = {ty}[37] subtract(p, low)"
+                ));
+            }
+        }
+    }
+    // No rotations: the counts do not add up, or other numbers are shifted.
+    exact(
+        "x = u32[37] parameter(0) y = u32[37] parameter(1) c = u32[] constant(5)
+         l = u32[37] broadcast(c), dimensions={} d = u32[] constant(26)
+         r = u32[37] broadcast(d), dimensions={} high = u32[37] shift-left(x, l)
+         low = u32[37] shift-right-logical(x, r) o = u32[37] or(high, low)
+         e = u32[] constant(27) s = u32[37] broadcast(e), dimensions={}
+         other = u32[37] shift-right-logical(y, s) ROOT p = u32[37] xor(o, other)",
+    );
 }
 
 #[test]

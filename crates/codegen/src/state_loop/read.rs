@@ -13,7 +13,7 @@ use helio_ir::{
 };
 
 use crate::elementwise::{self, Elem};
-use crate::kernel::{Buf, Builder, IndexOp, Lane, Value};
+use crate::kernel::{Buf, Builder, FmaOp, IndexOp, Lane, Value};
 use crate::lower::Target;
 use memory::ArrayBox;
 
@@ -241,7 +241,7 @@ impl<'m> Reader<'m> {
                 let [table, indices] = [site.operand(0)?, site.operand(1)?];
                 vec![self.gather(b, table, indices, op)?]
             }
-            Op::Binary(BinaryOp::Add)
+            Op::Binary(BinaryOp::Add | BinaryOp::Subtract)
                 if matches!(ty, ElementType::F32 | ElementType::F64) && self.adds_products(ty) =>
             {
                 self.sum(b, site, ty, count)?
@@ -257,7 +257,7 @@ impl<'m> Reader<'m> {
         supports(BinaryOp::Add) && supports(BinaryOp::Multiply)
     }
 
-    /// A sum of floats; contracted with a product that is used for it alone.
+    /// A sum or a difference of floats; contracted with a product that is used for it alone.
     fn sum(
         &mut self,
         b: &mut Builder,
@@ -266,7 +266,7 @@ impl<'m> Reader<'m> {
         count: usize,
     ) -> Option<Vec<Elem>> {
         let InstrValues { computation, instr, values, uses } = site;
-        let Some((&[x, y], other)) = product_of(computation, instr, uses) else {
+        let Some((op, &[x, y], other)) = product_of(computation, instr, uses) else {
             return self.elementwise(b, site, ty, count);
         };
         let mut of =
@@ -275,7 +275,7 @@ impl<'m> Reader<'m> {
         let (x, y, other) = (x?, y?, other?);
         let fma = |i: usize| {
             let [x, y, z] = [&x, &y, &other].map(|of| pick(of, i).vector());
-            Elem::Vector(b.fma(x, y, z))
+            Elem::Vector(b.fused(op, x, y, z))
         };
         Some((0..count).map(fma).collect())
     }
@@ -370,7 +370,8 @@ fn uses(computation: &Computation) -> Vec<usize> {
     uses
 }
 
-/// The factors of a product that is used for this sum alone, and what it is added to.
+/// The factors of a product that is used for this sum or difference alone, and what it is added to, subtracted from, or
+/// less by.
 ///
 /// Such a product is not rounded before it is added: XLA:CPU contracts them likewise, and in a long
 /// loop the two would drift apart.
@@ -378,13 +379,17 @@ fn product_of<'c>(
     computation: &'c Computation,
     sum: &Instr,
     uses: &[usize],
-) -> Option<(&'c [InstrId; 2], InstrId)> {
+) -> Option<(FmaOp, &'c [InstrId; 2], InstrId)> {
     let &[a, b] = &sum.operands[..] else { return None };
-    [(a, b), (b, a)].into_iter().find_map(|(product, other)| {
+    let [first, second] = match sum.op {
+        Op::Binary(BinaryOp::Subtract) => [FmaOp::Sub, FmaOp::From],
+        _ => [FmaOp::Add; 2],
+    };
+    [(first, a, b), (second, b, a)].into_iter().find_map(|(op, product, other)| {
         let instr = computation.instr(product);
         let is_alone = uses[product.index()] == 1 && product != other;
         let is_product = matches!(instr.op, Op::Binary(BinaryOp::Multiply));
         let factors = instr.operands.first_chunk::<2>()?;
-        (is_alone && is_product).then_some((factors, other))
+        (is_alone && is_product).then_some((op, factors, other))
     })
 }

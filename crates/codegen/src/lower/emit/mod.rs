@@ -1,6 +1,7 @@
 //! Writes the values of a [`Graph`] as instructions of a kernel, at points of the loops that are
 //! open.
 
+mod contract;
 mod index;
 mod kept;
 mod memory;
@@ -17,6 +18,8 @@ use super::nest::{Nest, Woven};
 use super::{Arg, Lanes};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, Lane, MaskOp, Value};
+use contract::Contraction;
+pub(super) use contract::Contractions;
 pub(super) use kept::{Kept, lane_memory};
 pub(super) use values::Values;
 
@@ -36,6 +39,7 @@ pub(super) struct Point {
 /// Writes values at points of loops.
 pub(super) struct Emit<'g, 'm> {
     pub graph: &'g Graph<'m>,
+    contractions: Contractions,
     /// The loop over lanes.
     vector: Option<Dim>,
     /// The short loop within it that runs over lanes, too.
@@ -70,7 +74,7 @@ pub(super) struct Emit<'g, 'm> {
 
 impl<'g, 'm> Emit<'g, 'm> {
     pub fn new(
-        graph: &'g Graph<'m>,
+        (graph, contractions): (&'g Graph<'m>, Contractions),
         nest: &Nest,
         lanes: Lanes,
         abreast: usize,
@@ -79,6 +83,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         let copies = if nest.across { 1 } else { nest.unroll * abreast };
         Emit {
             graph,
+            contractions,
             vector: nest.vector,
             woven: nest.woven,
             outer: nest.outer.last().copied(),
@@ -188,8 +193,23 @@ impl<'g, 'm> Emit<'g, 'm> {
         }
     }
 
+    /// How a node is contracted; not with a product that is kept.
+    fn contraction(&self, id: NodeId) -> Option<&Contraction> {
+        let contraction = self.contractions.get(id)?;
+        (!self.kept.contains_key(&contraction.product)).then_some(contraction)
+    }
+
+    /// The factors of a value that is a product, if nothing else needs it.
+    pub fn product(&self, id: NodeId) -> Option<[NodeId; 2]> {
+        let is_kept = self.kept.contains_key(&id);
+        self.contractions.product(self.graph, id).filter(|_| !is_kept)
+    }
+
     /// The values that a value is made of in the present segments.
     fn needs(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
+        if let Some(&Contraction { factors: [x, y], other, .. }) = self.contraction(id) {
+            return [x, y, other].into_iter().for_each(visit);
+        }
         match self.graph.node(id) {
             Node::Choose { when, yes, no } => match self.known_guard(*when) {
                 Some(true) => visit(*yes),
@@ -201,6 +221,10 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     fn node(&mut self, b: &mut Builder, id: NodeId, values: &Values, args: &[Elem]) -> Elem {
+        if let Some(&Contraction { op, factors: [x, y], other, .. }) = self.contraction(id) {
+            let [x, y, other] = [x, y, other].map(|id| values[id].vector());
+            return Elem::Vector(b.fused(op, x, y, other));
+        }
         let ty = self.graph.info(id).ty;
         match self.graph.node(id) {
             Node::Load { source, at, guard } => self.load(b, ty, *source, at, *guard, values),

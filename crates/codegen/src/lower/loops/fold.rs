@@ -19,6 +19,14 @@ use crate::lower::segments::Segment;
 /// of the time.
 const MAX_WHOLE: i64 = 8;
 
+/// What is folded into an accumulator.
+#[derive(Clone, Copy)]
+enum Folding {
+    Element(Elem),
+    /// What is added is a product of two vectors, not rounded before.
+    Product([Value; 2]),
+}
+
 /// The accumulators of a pass: for each copy of the loop's body, one for each leaf of each
 /// reduction.
 type Accumulators = Vec<Vec<Elem>>;
@@ -298,12 +306,20 @@ impl<'m> Loops<'_, 'm> {
         for &i in &pass.reductions {
             let reduction = self.reduction(i);
             for (leaf, &input) in reduction.inputs.iter().enumerate() {
-                let value = self.emit.value(b, input);
-                elements.push(match &reduction.reducer.kind {
-                    Kind::Simple(ops) => {
-                        convert(b, self.domain.graph.info(input).ty, value, ops[leaf].ty)
+                let Kind::Simple(ops) = &reduction.reducer.kind else {
+                    elements.push(Folding::Element(self.emit.value(b, input)));
+                    continue;
+                };
+                let (simple, ty) = (ops[leaf], self.domain.graph.info(input).ty);
+                let is_sum = simple.op == BinaryOp::Add && simple.ty == ty;
+                elements.push(match is_sum.then(|| self.emit.product(input)).flatten() {
+                    Some(factors) => {
+                        Folding::Product(factors.map(|factor| self.emit.value(b, factor).vector()))
                     }
-                    _ => value,
+                    None => {
+                        let value = self.emit.value(b, input);
+                        Folding::Element(convert(b, ty, value, simple.ty))
+                    }
                 });
             }
         }
@@ -318,7 +334,7 @@ impl<'m> Loops<'_, 'm> {
         b: &mut Builder,
         pass: &Pass,
         accumulators: &[Elem],
-        elements: &[Elem],
+        elements: &[Folding],
     ) -> Vec<Elem> {
         let mut result = Vec::with_capacity(accumulators.len());
         for &i in &pass.reductions {
@@ -328,12 +344,21 @@ impl<'m> Loops<'_, 'm> {
             match &reduction.reducer.kind {
                 Kind::Simple(ops) => {
                     for ((simple, &x), &y) in zip(zip(ops, accumulators), elements) {
-                        let operands = [(simple.ty, x), (simple.ty, y)];
-                        result.push(elementwise::apply(b, simple.instr, &operands, simple.ty));
+                        result.push(match y {
+                            Folding::Element(y) => {
+                                let operands = [(simple.ty, x), (simple.ty, y)];
+                                elementwise::apply(b, simple.instr, &operands, simple.ty)
+                            }
+                            Folding::Product([y, z]) => Elem::Vector(b.fma(y, z, x.vector())),
+                        });
                     }
                 }
                 _ => {
-                    let args: Vec<Elem> = accumulators.iter().chain(elements).copied().collect();
+                    let elements = elements.iter().map(|element| match element {
+                        Folding::Element(element) => *element,
+                        Folding::Product(_) => unreachable!("only sums take products"),
+                    });
+                    let args: Vec<Elem> = accumulators.iter().copied().chain(elements).collect();
                     result.extend(self.emit.body(b, &reduction.reducer.body, &args));
                 }
             }
@@ -393,6 +418,7 @@ impl<'m> Loops<'_, 'm> {
                 y[leaf] = elementwise::select(b, swap, first, second);
             }
         }
+        let y: Vec<Folding> = y.into_iter().map(Folding::Element).collect();
         self.fold(b, pass, &x, &y)
     }
 }

@@ -8,7 +8,7 @@ use helio_ir::ElementType;
 
 use super::affine::{Affine, Dim};
 use super::domain::Domain;
-use super::emit::{Emit, Kept, Point, lane_memory};
+use super::emit::{Contractions, Emit, Kept, Point, lane_memory};
 use super::graph::{Node, NodeId, Reduction};
 use super::nest::Nest;
 use super::segments::{self, Segment};
@@ -98,7 +98,7 @@ pub(super) fn kernel(
     let segments = segments::of(domain, nest, work, lanes.count as i64);
     let (unroll, abreast) = abreast(domain, nest, work, &segments, lanes.vector_bytes);
     let nest = &Nest { unroll, ..nest.clone() };
-    let emit = Emit::new(&domain.graph, nest, lanes, abreast, sizes);
+    let emit = Emit::new((&domain.graph, Contractions::new(domain)), nest, lanes, abreast, sizes);
     let lanes = lanes.count;
     let mut kernel = Loops {
         domain,
