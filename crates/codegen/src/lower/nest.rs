@@ -214,8 +214,17 @@ impl<'m> Domain<'m> {
             let is_same = |&&d: &&Dim| changing[id.index()] >> d & 1 == 0;
             near.iter().filter(is_same).map(|&d| self.size(d) as f64).product()
         };
+        let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
+        let points = points.max(1.0);
+        // What the folded loops do not change is computed before them, if they are within the loop over lanes.
+        let folded = self.graph.folded().dims;
+        let once = |id: NodeId| {
+            let is_before = !across && self.graph.info(id).dims & folded == 0;
+            if is_before { points } else { 1.0 }
+        };
         let (mut loads, mut arithmetic) = (0.0, 0.5 * self.cycles_besides());
         for (id, node) in zip(self.graph.ids(), &self.graph.nodes) {
+            let shared = |id| shared(id) * once(id);
             let load = match node {
                 Node::Load { at, .. } if jumps(at) => lanes,
                 Node::Load { at, .. } => access(at),
@@ -224,10 +233,13 @@ impl<'m> Domain<'m> {
             loads += load / shared(id);
             arithmetic += 0.5 * cycles(node) / shared(id);
         }
-        let stored = |output: &Output| match output.at.factor(dim).abs() {
-            0 | 1 => 2.0 * access(&output.at),
-            2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
-            _ => 2.0 * lanes,
+        let stored = |output: &Output| {
+            let store = match output.at.factor(dim).abs() {
+                0 | 1 => 2.0 * access(&output.at),
+                2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
+                _ => 2.0 * lanes,
+            };
+            store / if output.every_point { 1.0 } else { points }
         };
         let stores: f64 =
             self.outputs.iter().filter(|o| o.every_point || !across).map(stored).sum();
@@ -236,8 +248,7 @@ impl<'m> Domain<'m> {
         let vectors = (size / lanes).ceil().max(1.0);
         let arithmetic = arithmetic.max(1.0);
         // What is folded is within a kept loop over lanes.
-        let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
-        let begin = if across { 0.0 } else { LOOP_CYCLES / points.max(1.0) };
+        let begin = if across { 0.0 } else { LOOP_CYCLES / points };
         let spread = ((loads + stores + arithmetic) * vectors + begin) * lanes / size.max(1.0);
         // At the end of a folded loop, lanes are combined step by step.
         let combine = |reduction: &Reduction<'_>| {
@@ -245,7 +256,7 @@ impl<'m> Domain<'m> {
             if reduction.types.iter().all(|ty| ty.is_pred()) { 5.0 } else { 20.0 }
         };
         let combined: f64 = self.graph.reductions.iter().map(combine).sum();
-        let combined = combined * lanes / points.max(1.0);
+        let combined = combined * lanes / points;
         spread + if across { combined } else { 0.0 }
     }
 
@@ -353,6 +364,17 @@ impl<'m> Domain<'m> {
         let is_folded = |&id: &NodeId| self.graph.info(id).dims & folded != 0;
         let nodes = self.graph.ids().filter(is_folded).map(|id| cycles(self.graph.node(id)));
         nodes.sum::<f64>() + self.cycles_besides()
+    }
+
+    /// The part of [`Self::folded_cycles`] that is for values which a loop does not change.
+    pub fn folded_cycles_without(&self, dim: Dim) -> f64 {
+        let folded = self.graph.folded().dims;
+        let is_shared = |&id: &NodeId| {
+            let dims = self.graph.info(id).dims;
+            dims & folded != 0 && dims >> dim & 1 == 0
+        };
+        let nodes = self.graph.ids().filter(is_shared).map(|id| cycles(self.graph.node(id)));
+        nodes.sum()
     }
 
     /// The cycles, per vector of points, of folding and of handing results to stores.

@@ -132,9 +132,15 @@ const ABREAST_CYCLES: f64 = 12.0;
 /// The fewest iterations of an outer loop of which several are handled together.
 const MIN_ABREAST: i64 = 8;
 
+/// The most iterations of an outer loop that are all handled together, as most of what is folded is the same in each.
+const MAX_SHARING: i64 = 4;
+/// The most vectors of one iteration then.
+const SHARING_VECTORS: usize = 2;
+
 /// How many vectors of the loop over lanes, and how many iterations of the last outer loop, are handled together: where
 /// something is folded that is read anew in each iteration of the outer loop, as the second array of what is computed of
-/// each two rows, several take it while it is in a register.
+/// each two rows, several take it while it is in a register; and where few iterations fold values that are the same in
+/// each, as the three parts of a force those of a distance, these are computed once for all.
 fn abreast(
     domain: &Domain<'_>,
     nest: &Nest,
@@ -150,7 +156,6 @@ fn abreast(
     let is_plain = !nest.across && nest.woven.is_none() && nest.near.is_empty();
     let folds = !pass.reductions.is_empty() && pass.stores.is_empty() && work.parts.is_none();
     let is_whole = segments[usize::from(outer)].len() == 1;
-    let is_long = domain.graph.dim_bounds[usize::from(outer)] + 1 >= MIN_ABREAST;
     let is_read_again = domain.graph.nodes.iter().any(|node| match node {
         Node::Load { at, .. } => {
             let moves = |dim: Dim| at.factor(dim) != 0;
@@ -161,8 +166,17 @@ fn abreast(
         }
         _ => false,
     });
+    if !is_plain || !folds || !is_whole {
+        return alone;
+    }
+    let iterations = domain.graph.dim_bounds[usize::from(outer)] + 1;
+    if (2..=MAX_SHARING).contains(&iterations)
+        && domain.folded_cycles_without(outer) > 0.5 * domain.folded_cycles()
+    {
+        return (nest.unroll.min(SHARING_VECTORS), iterations as usize);
+    }
     let takes_long = domain.folded_cycles() > ABREAST_CYCLES;
-    if !is_plain || !folds || !is_whole || !is_long || !is_read_again || takes_long {
+    if iterations < MIN_ABREAST || !is_read_again || takes_long {
         return alone;
     }
     let leaves = |&i: &usize| domain.graph.reductions[i].types.len();
