@@ -110,23 +110,23 @@ fn with_turned_operands(new: &mut NewModule, id: CompId) -> Result<Option<(CompI
 /// Which operands of a fused computation are better read transposed: those that lie along the dimension that it folds
 /// and the one before it, and are repeated along others, where nothing else lies along both.
 fn find(fused: &Computation) -> Option<Vec<bool>> {
-    let mut domain: Option<&[usize]> = None;
-    for instr in fused.instrs() {
-        let Op::Reduce(reduce) = &instr.op else { continue };
-        let dims = fused.instr(instr.operands[0]).shape.as_array()?.dims();
-        let last = dims.len().checked_sub(1)?;
-        if reduce.dimensions[..] != [last] || domain.is_some_and(|domain| domain != dims) {
+    let folds = || fused.instrs().iter().filter(|instr| matches!(instr.op, Op::Reduce(_)));
+    let array = |id: InstrId| fused.instr(id).shape.as_array();
+    // What is folded of the results, as the least of each row, is so along their dimensions.
+    let domain = folds().filter_map(|fold| array(fold.operands[0])).max_by_key(|of| of.rank())?;
+    let (domain, last) = (domain.dims(), domain.rank().checked_sub(1)?);
+    for fold in folds() {
+        let Op::Reduce(reduce) = &fold.op else { continue };
+        let dims = array(fold.operands[0])?.dims();
+        if dims.len() > last && (dims != domain || reduce.dimensions[..] != [last]) {
             return None;
         }
-        domain = Some(dims);
     }
-    let domain = domain?;
     let [others @ .., side_by_side, folded] = domain else { return None };
     let points: usize = others.iter().product();
     if !FOLDED.contains(folded) || *side_by_side < MIN_SIDE_BY_SIDE || points < MIN_READS {
         return None;
     }
-    let results = &domain[..domain.len() - 1];
     let last_two = [domain.len() - 2, domain.len() - 1];
     let is_parameter = |instr: &&Instr| parameter_number(&instr.op).is_some();
     let mut which = vec![false; fused.instrs().iter().filter(is_parameter).count()];
@@ -134,6 +134,7 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
         for &operand in &instr.operands {
             let Some(number) = parameter_number(&fused.instr(operand).op) else { continue };
             let shape = fused.instr(operand).shape.as_array()?;
+            let is_domain = |of: &Instr| of.shape.as_array().is_some_and(|of| of.dims() == domain);
             match &instr.op {
                 Op::Broadcast(broadcast) if broadcast.shape.dims() == domain => {
                     let lies_along_both = broadcast.dimensions.ends_with(&last_two);
@@ -143,10 +144,10 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
                     }
                     which[number] |= lies_along_both;
                 }
-                // Single numbers, and what is about results alone.
-                _ if shape.rank() == 0 => {}
-                _ if instr.shape.as_array()?.dims() == results && shape.dims() != domain => {}
-                _ => return None,
+                // What is read at each point lies along all dimensions, or in some other way.
+                _ if is_domain(instr) || shape.dims() == domain => return None,
+                // Single numbers, and what is about results alone, or made of some before it is repeated.
+                _ => {}
             }
         }
     }

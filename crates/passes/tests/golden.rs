@@ -202,14 +202,14 @@ fn same_results(
             let limits = Limits { max_steps: Some(steps), ..Limits::default() };
             evaluate(module, &args, &Context { limits, ..Context::default() })
         };
-        let expected = match run(a, 10_000) {
+        let expected = match run(a, 100_000) {
             Ok(expected) => expected,
             Err(why) => {
                 without = Some(why);
                 continue;
             }
         };
-        let found = run(b, 100_000).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let found = run(b, 1_000_000).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(is_close(&expected, &found, tolerance), "{what}:\n{expected:?}\n{found:?}");
         compared += 1;
     }

@@ -30,6 +30,7 @@ mod separable;
 mod shared;
 mod sink;
 mod slice;
+mod sum_products;
 mod transpose;
 mod tuple;
 mod value;

@@ -6,7 +6,7 @@ use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, S
 
 use super::Simplifier;
 use super::movement::follow_units;
-use super::scan;
+use super::{scan, sum_products};
 use crate::recognize::{commutes, is_idempotent, may_repeat, reducer};
 
 impl Simplifier<'_, '_> {
@@ -97,6 +97,11 @@ pub(super) fn simpler(
     // No element at all leaves the initial value.
     if others.iter().any(|&d| dims[d] == 0) {
         return cx.broadcast_scalar(init, result.dims()).map(Some);
+    }
+    if binary == BinaryOp::Add
+        && let Some(dot) = sum_products::as_dot(cx, (x, init), &others, result)?
+    {
+        return Ok(Some(dot));
     }
     through_source(cx, op, (x, init), &others, (binary, result))
 }
