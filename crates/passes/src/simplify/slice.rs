@@ -5,7 +5,10 @@ use helio_ir::ops::{
 };
 use helio_ir::{ArrayShape, InstrId, Number, Op, Result};
 
+use rustc_hash::FxHashSet;
+
 use super::{Simplifier, bits};
+use crate::draft::is_elementwise;
 
 /// Concatenations of more pieces are not looked into, so that many of them, or many slices of one,
 /// take no more time than there are pieces.
@@ -266,7 +269,7 @@ pub(super) fn dynamic_slice(
     cx.add(Slice::dense(starts, limits), &[operand]).map(Some)
 }
 
-/// dynamic-update-slice(x, y, …) → y, when y has x's sizes; → x, when y has no elements.
+/// dynamic-update-slice(x, y, …) → y, when y has x's sizes; → x, when y has no elements; and [`around_neighbours`].
 pub(super) fn dynamic_update_slice(
     cx: &mut Simplifier<'_, '_>,
     operands: &[InstrId],
@@ -277,10 +280,91 @@ pub(super) fn dynamic_update_slice(
         (Some(_), Some(by)) if by.element_count() == 0 => return Ok(Some(operand)),
         _ => {}
     }
-    match narrow_starts(cx, operands, 2)? {
-        Some(narrow) => cx.add(DynamicUpdateSlice, &narrow).map(Some),
-        None => Ok(None),
+    if let Some(narrow) = narrow_starts(cx, operands, 2)? {
+        return cx.add(DynamicUpdateSlice, &narrow).map(Some);
     }
+    around_neighbours(cx, operands)
+}
+
+/// An update of less than one in so many elements stays one.
+const MOSTLY: usize = 2;
+/// The most instructions of which an update is made that are looked at.
+const MAX_LOOKED_AT: usize = 256;
+
+/// dynamic-update-slice(x, y, …) → concatenate(…, y, …) of `y` and what `x` has around it, where the place is known, `y` is most
+/// of `x` and made of other parts of it, as all points but those of the border are of their neighbours. (Changed in place, `x`
+/// would be overwritten while it is read: each of these parts would be copied before.)
+fn around_neighbours(cx: &mut Simplifier<'_, '_>, operands: &[InstrId]) -> Result<Option<InstrId>> {
+    let &[whole, update, ref starts @ ..] = operands else { return Ok(None) };
+    let (Some(of), Some(by)) = (cx.draft.array(whole), cx.draft.array(update)) else {
+        return Ok(None);
+    };
+    let is_known = of.is_static() && starts.len() == of.rank();
+    if !is_known || by.element_count().saturating_mul(MOSTLY) < of.element_count() {
+        return Ok(None);
+    }
+    let (sizes, changed) = (of.dims().to_vec(), by.dims().to_vec());
+    let mut first = Vec::with_capacity(starts.len());
+    for (d, &start) in starts.iter().enumerate() {
+        let Some(Number::Int(start)) = cx.splat(start) else { return Ok(None) };
+        first.push(start.clamp(0, (sizes[d] - changed[d]) as i128) as usize);
+    }
+    if !reads_elsewhere(cx, update, whole, &first) {
+        return Ok(None);
+    }
+    let mut value = update;
+    for d in (0..sizes.len()).rev() {
+        let end = first[d] + changed[d];
+        let mut pieces = Vec::with_capacity(3);
+        for (from, to) in [(0, first[d]), (first[d], end), (end, sizes[d])] {
+            if (from, to) == (first[d], end) {
+                pieces.push(value);
+            } else if from < to {
+                // As the update in the dimensions before this one, as all in those after it.
+                let (mut begins, mut ends) = (first.clone(), sizes.clone());
+                begins[d + 1..].fill(0);
+                ends[..d].iter_mut().enumerate().for_each(|(k, end)| *end = first[k] + changed[k]);
+                (begins[d], ends[d]) = (from, to);
+                pieces.push(cx.add(Slice::dense(begins, ends), &[whole])?);
+            }
+        }
+        if pieces.len() > 1 {
+            value = cx.add(Concatenate { dimension: d }, &pieces)?;
+        }
+    }
+    Ok(Some(value))
+}
+
+/// Whether a value is made, in what may be one fusion, of a part of `whole` as large as it that does not begin at `first`.
+fn reads_elsewhere(
+    cx: &Simplifier<'_, '_>,
+    value: InstrId,
+    whole: InstrId,
+    first: &[usize],
+) -> bool {
+    let mut pending = vec![value];
+    let mut seen: FxHashSet<InstrId> = FxHashSet::default();
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if seen.len() > MAX_LOOKED_AT {
+            return false;
+        }
+        match cx.draft.op(id) {
+            Op::Slice(slice) if cx.draft.operands(id)[0] == whole => {
+                if slice.starts != first {
+                    return true;
+                }
+            }
+            op if is_elementwise(op) => pending.extend(cx.draft.operands(id)),
+            Op::Slice(_) | Op::Concatenate(_) | Op::Pad(_) => {
+                pending.extend(cx.draft.operands(id));
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The operands with starts, of which there are arrays before, in the type from which they were widened; constants
