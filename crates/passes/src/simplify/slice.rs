@@ -345,17 +345,15 @@ fn reads_elsewhere(
     let mut pending = vec![value];
     let mut seen: FxHashSet<InstrId> = FxHashSet::default();
     while let Some(id) = pending.pop() {
-        if !seen.insert(id) {
+        if id == whole || !seen.insert(id) {
             continue;
         }
         if seen.len() > MAX_LOOKED_AT {
             return false;
         }
         match cx.draft.op(id) {
-            Op::Slice(slice) if cx.draft.operands(id)[0] == whole => {
-                if slice.starts != first {
-                    return true;
-                }
+            Op::Slice(slice) if cx.draft.operands(id)[0] == whole && slice.starts != first => {
+                return true;
             }
             op if is_elementwise(op) => pending.extend(cx.draft.operands(id)),
             Op::Slice(_) | Op::Concatenate(_) | Op::Pad(_) => {
