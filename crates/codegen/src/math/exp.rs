@@ -115,7 +115,7 @@ fn reduce_roughly_by(c: &mut Calc<'_>, x: Value, rounder: Value) -> Reduced {
 pub(super) fn exp(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     if has_table(c) {
-        return exp_by_table(c, x);
+        return exp_by_table(c, x, Exactness::Result);
     }
     // Beyond these the result is zero or infinite anyway.
     let x = c.at_least(x, c.either(-105.0, -746.0));
@@ -131,32 +131,50 @@ fn has_table(c: &Calc<'_>) -> bool {
 /// Minimax for `(e^r - 1 - r) / r²` on ±0.0217; off by 2^-29 of `e^r`.
 const NEAR32: [f64; 2] = [0.500_016_2, 0.166_667_7];
 
+/// How near the nearest number a result has to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exactness {
+    /// Off by at most 1 unit of the last place.
+    Result,
+    /// Off by at most 0.6 units: what is made of it may have twice as many of its own.
+    Intermediate,
+}
+
 /// `e^x` in 32-bit lanes, by a table: with `n` the multiple of 1/16 nearest to `x / ln 2`, it is a power of two times one of
-/// 16 numbers times `e^r`, where `|r|` is at most `ln 2 / 32`. Off by at most 1.1 units of the last place.
-fn exp_by_table(c: &mut Calc<'_>, x: Value) -> Value {
+/// 16 numbers times `e^r`, where `|r|` is at most `ln 2 / 32`.
+fn exp_by_table(c: &mut Calc<'_>, x: Value, exactness: Exactness) -> Value {
     let rounder = c.k(786_432.0);
     let Reduced { shifted, n, r } = reduce_by(c, x, rounder);
     // So it is already unless `x` is far out, where only `n` counts.
     let bound = c.k(0.022);
     let r = c.b.bin(BinOp::Within, r, bound);
-    let part = c.bits(shifted);
-    // The last four bits of the sum count sixteenths; numbers from the ninth on are those of indices 0 to 7.
-    let powers = std::array::from_fn(|i| {
-        let sixteenths = (i + 8) % 16;
-        (sixteenths as f64 / 16.0).exp2()
-    });
-    let power = c.b.lookup(Lane::F32, powers.map(|power| (power as f32).to_bits()), part);
+    // The last four bits of the sum count sixteenths.
+    let sixteenths = c.bits(shifted);
+    let power = c.b.lookup(Lane::F32, power_table(|power| power as f32), sixteenths);
     let (one, by_r) = (c.k(1.0), c.mul(power, r));
     let near = c.poly(r, &NEAR32);
     let slope = c.fma(near, r, one);
-    let power = c.fma(slope, by_r, power);
+    let power = match exactness {
+        Exactness::Result => c.fma(slope, by_r, power),
+        Exactness::Intermediate => {
+            let left_out = power_table(|power| (power - f64::from(power as f32)) as f32);
+            let low = c.b.lookup(Lane::F32, left_out, sixteenths);
+            let rest = c.fma(slope, by_r, low);
+            c.add(power, rest)
+        }
+    };
     c.b.bin(BinOp::Scale, power, n)
+}
+
+/// Something of the powers `2^(j/16)`, in the order in which [`Builder::lookup`] has them: those of `j` from 8 on first.
+fn power_table(of: impl Fn(f64) -> f32) -> [u32; 16] {
+    std::array::from_fn(|i| of((((i + 8) % 16) as f64 / 16.0).exp2()).to_bits())
 }
 
 /// `e^x` for `x` whose power of two is within the bounds of [`BinOp::Scale`].
 pub(super) fn exp_within(c: &mut Calc<'_>, x: Value) -> Value {
     if has_table(c) {
-        return exp_by_table(c, x);
+        return exp_by_table(c, x, Exactness::Result);
     }
     let reduced = reduce(c, x);
     let power = reduced.power(c);
@@ -326,10 +344,10 @@ pub(super) fn logistic(b: &mut Builder, x: Value) -> Value {
     c.fma(quotient, missing, quotient)
 }
 
-/// The same of `x` and `-|x|` in 32-bit lanes, with one step of Newton's for the inverse of `1 + e`: off by at most 1.6
+/// The same of `x` and `-|x|` in 32-bit lanes, with one step of Newton's for the inverse of `1 + e`: off by at most 1.5
 /// units of the last place.
 fn logistic_by_estimate(c: &mut Calc<'_>, x: Value, minus_abs: Value) -> Value {
-    let e = exp_by_table(c, minus_abs);
+    let e = exp_by_table(c, minus_abs, Exactness::Intermediate);
     let (one, denominator) = (c.k(1.0), c.add_k(e, 1.0));
     // Of 1, which the denominator is for most of what is below -17, it is exact: nothing is missing where `e` is so small
     // that a part of it is no number.

@@ -115,7 +115,7 @@ pub fn binary(b: &mut Builder, op: BinaryOp, x: Value, y: Value) -> Value {
     recipe(b, x, y)
 }
 
-/// `1 / √x`; in 32-bit lanes with [`UnOp::InverseRoot`] and a step of Newton's, off by at most 0.8 units of the last place.
+/// `1 / √x`; in 32-bit lanes with [`UnOp::InverseRoot`] and a step of Newton's, off by at most 1.1 units of the last place.
 pub(crate) fn rsqrt(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     let one = c.k(1.0);

@@ -158,6 +158,20 @@ fn functions_of_one_number() {
     check_unary(40_009);
 }
 
+/// Where the logistic function is small, errors of the exponential are twice as many units of its own.
+#[test]
+fn logistic_of_many_numbers() {
+    const N: usize = 1 << 18;
+    let numbers: Vec<f32> = (0..N).map(|n| n as f32 * (-24.0 / N as f32)).collect();
+    for bytes in VECTOR_BYTES {
+        let kernel = mapped(bytes, Mem::F32, 1, N, |b, x| unary(b, UnaryOp::Logistic, x[0]));
+        for (&x, found) in numbers.iter().zip(run(&kernel, &[&numbers])) {
+            let error = error(found, f64::from(x).exp() / (1.0 + f64::from(x).exp()));
+            assert!(error <= 2.0, "{bytes} bytes, of {x:e}: {found:e}, {error} units off");
+        }
+    }
+}
+
 #[test]
 fn inverse_roots() {
     let mut numbers: Vec<f32> = (0..(1 << 16)).map(|i| f32::from_bits(i * 65_521)).collect();
