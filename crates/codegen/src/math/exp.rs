@@ -136,7 +136,7 @@ const NEAR32: [f64; 2] = [0.500_016_2, 0.166_667_7];
 enum Exactness {
     /// Off by at most 1 unit of the last place.
     Result,
-    /// Off by at most 0.6 units: what is made of it may have twice as many of its own.
+    /// Off by little more than the half unit of rounding once: what is made of it may be off by twice as many of its own.
     Intermediate,
 }
 
