@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::columns::join_stores;
 use super::weave::{Class, Need, Registers, weave};
 use super::{
     Addr, BinOp, Block, Buf, Carried, Cmp, Conv, FmaOp, Fold, IndexOp, Inst, Kernel, Lane, MaskOp,
@@ -160,7 +161,7 @@ impl Builder {
     /// If a loop is still open.
     pub fn finish(mut self) -> Kernel {
         assert_eq!(self.open.len(), 1, "a loop is open");
-        self.kernel.body = self.open.pop().expect("the body").block;
+        self.kernel.body = self.close();
         self.kernel
     }
 
@@ -286,6 +287,7 @@ impl Builder {
 
     /// An integer element as an index.
     pub fn index_load(&mut self, mem: Mem, addr: Addr) -> Value {
+        let addr = self.settled(addr);
         match self.load_level(&addr, &[]) {
             Some(level) => {
                 let key = Key::IndexLoad(mem, Box::new(addr.clone()));
@@ -521,8 +523,25 @@ impl Builder {
         Some(values.map(|v| self.depth[v.0 as usize]).max().unwrap_or(0))
     }
 
+    /// An address whose constant terms are part of its constant, so that those of neighbours differ in nothing else.
+    fn settled(&self, mut addr: Addr) -> Addr {
+        let Addr { offset, terms, .. } = &mut addr;
+        terms.retain(|(value, bytes)| {
+            let moved = self.ints.get(value).and_then(|int| int.checked_mul(*bytes));
+            match moved.and_then(|moved| offset.checked_add(moved)) {
+                Some(settled) => {
+                    *offset = settled;
+                    false
+                }
+                None => true,
+            }
+        });
+        addr
+    }
+
     /// Reads a vector.
     pub fn load(&mut self, mem: Mem, addr: Addr, mask: Option<Value>) -> Value {
+        let addr = self.settled(addr);
         let ty = Ty::Vector(mem.lane());
         match self.load_level(&addr, mask.as_slice()) {
             Some(level) => {
@@ -558,6 +577,7 @@ impl Builder {
         (scale, most): (i64, Option<u32>),
         mask: Option<Value>,
     ) -> Value {
+        let addr = self.settled(addr);
         let ty = Ty::Vector(mem.lane());
         let others: Vec<Value> = std::iter::once(index).chain(mask).collect();
         match self.load_level(&addr, &others) {
@@ -583,6 +603,7 @@ impl Builder {
 
     /// Writes a vector.
     pub fn store(&mut self, src: Value, mem: Mem, addr: Addr, mask: Option<Value>) {
+        let addr = self.settled(addr);
         self.push(Inst::Store { src, mem, addr, mask });
     }
 
@@ -610,7 +631,7 @@ impl Builder {
         let var = self.fresh(Ty::Index, here);
         let params: Vec<Value> = init.iter().map(|&v| self.fresh(self.ty(v), here)).collect();
         let next = body(self, var, &params);
-        let block = self.open.pop().expect("the loop's block").block;
+        let block = self.close();
         let carried = self.carried(init, &params, &next);
         let results = carried.iter().map(|c| c.result).collect();
         self.push(Inst::Loop { var, lo, hi, step, carried, body: block });
@@ -631,11 +652,18 @@ impl Builder {
         let go = cond(self, &params);
         let cond_block = std::mem::take(&mut self.open[here].block);
         let next = body(self, &params);
-        let block = self.open.pop().expect("the loop's block").block;
+        let block = self.close();
         let carried = self.carried(init, &params, &next);
         let results = carried.iter().map(|c| c.result).collect();
         self.push(Inst::While { cond: cond_block, go, carried, body: block });
         results
+    }
+
+    /// Closes the innermost block.
+    fn close(&mut self) -> Block {
+        let mut block = self.open.pop().expect("a block is open").block;
+        join_stores(&mut block.insts, self.kernel.lanes);
+        block
     }
 
     /// What a loop carries: initial values, parameters of its body, next values, and new values for

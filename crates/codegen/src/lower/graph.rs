@@ -322,6 +322,26 @@ impl<'m> Graph<'m> {
         self.affines(id, &mut |at| self.affine_args(at, visit));
     }
 
+    /// Whether a condition holds, or does not, wherever each loop variable is at least what `firsts` says and exceeds that by
+    /// at most what `spans` does; `None` if that depends.
+    pub fn known(&self, cond: &Cond, firsts: &[i64], spans: &[i64]) -> Option<bool> {
+        let bounds = DimBounds { dims: spans, symbols: &self.symbol_bounds };
+        let moved: i64 = cond.at.dims.iter().map(|&(d, f)| f * firsts[usize::from(d)]).sum();
+        let (least, greatest) = cond.at.range(bounds);
+        let (least, greatest) = (least + moved, greatest + moved);
+        (greatest < cond.below || least >= cond.below)
+            .then_some((greatest < cond.below) == cond.holds)
+    }
+
+    /// As [`Self::known`], for all conditions of a guard together.
+    pub fn known_guard(&self, guard: Guard, firsts: &[i64], spans: &[i64]) -> Option<bool> {
+        let conds = &self.guards[guard.index()];
+        if conds.iter().any(|cond| self.known(cond, firsts, spans) == Some(false)) {
+            return Some(false);
+        }
+        conds.iter().all(|cond| self.known(cond, firsts, spans).is_some()).then_some(true)
+    }
+
     /// The values that a value is made of, but for those that are read as indices. `lanes` are the
     /// loops that run over lanes, as bits.
     pub fn needs(&self, id: NodeId, lanes: u64, visit: &mut impl FnMut(NodeId)) {

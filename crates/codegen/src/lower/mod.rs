@@ -21,6 +21,7 @@ mod ids;
 mod known;
 mod loops;
 mod moves;
+mod near;
 mod nest;
 mod proof;
 mod reducer;

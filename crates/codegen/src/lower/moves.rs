@@ -35,7 +35,7 @@ pub(super) struct LeafElement<'m, 'a> {
 const MAX_OFFSET: u64 = MAX_ELEMENTS as u64;
 /// The most operands of a concatenation whose elements a kernel chooses from: each of them costs
 /// every element a comparison.
-const MAX_JOINED: usize = 16;
+const MAX_JOINED: usize = 32;
 
 /// What takes indices apart.
 static DIVIDE: Op = Op::Binary(BinaryOp::Divide);

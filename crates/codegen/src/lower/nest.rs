@@ -15,6 +15,7 @@ use helio_ir::{BinaryOp, Op, UnaryOp, ops};
 use super::affine::{Affine, Dim, SymbolId};
 use super::domain::{Domain, Output};
 use super::graph::{Node, NodeId, Reduction};
+use super::near::Near;
 use crate::elementwise;
 use crate::kernel::neighbours;
 
@@ -101,10 +102,6 @@ const MANY_VECTORS: usize = 64;
 
 /// The most registers for accumulators, those of all copies of a loop's body.
 const MAX_ACCUMULATORS: usize = 16;
-/// The most points that are written out inside of a loop over lanes.
-const MAX_NEAR: i64 = 8;
-/// The most values of all these points.
-const MAX_NEAR_VALUES: i64 = 512;
 
 impl Nest {
     /// Chooses an arrangement.
@@ -128,13 +125,13 @@ impl Nest {
             Some((_, vector, woven)) => (Some(vector), false, Some(woven)),
             None => (vector, across, None),
         };
-        let near = if woven.is_some() { Vec::new() } else { domain.near(vector) };
+        let near = if woven.is_some() { Near::default() } else { domain.near(vector) };
+        let (near, written_out) = (near.dims, near.points.max(1));
         let elsewhere = |d: &Dim| {
             Some(*d) == vector || near.contains(d) || woven.is_some_and(|woven| woven.dim == *d)
         };
         let others = |dims: &[Dim]| dims.iter().copied().filter(|d| !elsewhere(d)).collect();
         let (outer, inner) = (others(&domain.kept), others(&domain.folded));
-        let written_out: i64 = near.iter().map(|&d| domain.size(d)).product();
         let unroll = match woven {
             Some(woven) => woven.period(lanes as i64).1 as usize,
             None => (domain.unroll(vector, across, lanes) / written_out as usize).max(1),
@@ -195,10 +192,14 @@ impl<'m> Domain<'m> {
     /// over lanes, in cycles.
     fn vector_cost(&self, dim: Dim, across: bool, lanes: usize) -> f64 {
         let lanes = lanes as f64;
+        let near = if across { Near::default() } else { self.near(Some(dim)) };
         let access = |at: &Affine| match at.factor(dim).abs() {
             0 => 0.3,
+            1 => 1.0,
+            // As many vectors, whose elements change places.
+            apart if near.fills(apart) => 1.0 + (apart as f64).log2(),
             // A few elements apart: as many vectors, and a permutation for each.
-            apart @ 1..=8 => apart as f64,
+            apart @ 2..=8 => apart as f64,
             _ => lanes,
         };
         let jumps = |at: &Affine| {
@@ -206,13 +207,6 @@ impl<'m> Domain<'m> {
                 self.graph.info(self.graph.symbols[s.index()]).dims >> dim & 1 == 1
             };
             at.symbols.iter().any(varies)
-        };
-        // What is the same at all points that are written out is made once for them.
-        let near = if across { Vec::new() } else { self.near(Some(dim)) };
-        let changing = if near.is_empty() { Vec::new() } else { self.changing() };
-        let shared = |id: NodeId| -> f64 {
-            let is_same = |&&d: &&Dim| changing[id.index()] >> d & 1 == 0;
-            near.iter().filter(is_same).map(|&d| self.size(d) as f64).product()
         };
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
         let points = points.max(1.0);
@@ -224,18 +218,19 @@ impl<'m> Domain<'m> {
         };
         let (mut loads, mut arithmetic) = (0.0, 0.5 * self.cycles_besides());
         for (id, node) in zip(self.graph.ids(), &self.graph.nodes) {
-            let shared = |id| shared(id) * once(id);
+            let share = near.share(id) / once(id);
             let load = match node {
                 Node::Load { at, .. } if jumps(at) => lanes,
                 Node::Load { at, .. } => access(at),
                 _ => 0.0,
             };
-            loads += load / shared(id);
-            arithmetic += 0.5 * cycles(node) / shared(id);
+            loads += load * share;
+            arithmetic += 0.5 * cycles(node) * share;
         }
         let stored = |output: &Output| {
             let store = match output.at.factor(dim).abs() {
                 0 | 1 => 2.0 * access(&output.at),
+                apart if near.fills(apart) => 2.0 * access(&output.at),
                 2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
                 _ => 2.0 * lanes,
             };
@@ -258,40 +253,6 @@ impl<'m> Domain<'m> {
         let combined: f64 = self.graph.reductions.iter().map(combine).sum();
         let combined = combined * lanes / points;
         spread + if across { combined } else { 0.0 }
-    }
-
-    /// For each value the loops that change it, not counting those that say whether it is wanted.
-    fn changing(&self) -> Vec<u64> {
-        let mut changing: Vec<u64> = Vec::with_capacity(self.graph.nodes.len());
-        for (id, node) in zip(self.graph.ids(), &self.graph.nodes) {
-            changing.push(match node {
-                Node::Load { at, .. } => self.graph.affine_info(at).0,
-                Node::Apply { args, .. } => {
-                    args.iter().fold(0, |bits, &arg| bits | changing[arg.index()])
-                }
-                _ => self.graph.info(id).dims,
-            });
-        }
-        changing
-    }
-
-    /// The loops that are written out inside of the loop over lanes.
-    fn near(&self, vector: Option<Dim>) -> Vec<Dim> {
-        let Some(vector) = vector else { return Vec::new() };
-        let loads = self.graph.nodes.iter().filter_map(|node| match node {
-            Node::Load { at, .. } => Some(at),
-            _ => None,
-        });
-        let accesses: Vec<&Affine> = loads.chain(self.outputs.iter().map(|o| &o.at)).collect();
-        let lies_between = |at: &Affine, dim: Dim| {
-            at.factor(dim) != 0 && at.factor(dim).abs() < at.factor(vector).abs()
-        };
-        let is_near = |&d: &Dim| d != vector && accesses.iter().any(|at| lies_between(at, d));
-        let near: Vec<Dim> = self.kept.iter().copied().filter(is_near).collect();
-        let written_out: i64 = near.iter().map(|&d| self.size(d)).product();
-        let values = self.graph.nodes.len() as i64;
-        let fits = (1..=MAX_NEAR).contains(&written_out) && written_out * values <= MAX_NEAR_VALUES;
-        if fits && self.graph.reductions.is_empty() { near } else { Vec::new() }
     }
 
     /// The best two loops to run over lanes together, the inner one being short: their elements are

@@ -33,8 +33,11 @@ pub(super) const MAX_WRITTEN_OUT: usize = 8;
 const MAX_TRANSPOSED: usize = 1 << 12;
 /// The largest distance of elements, in elements, that are read and written as whole vectors.
 const MAX_APART: usize = 8;
-/// The most operands of a concatenation that joins a fusion.
+/// The most operands of a concatenation that joins a fusion,
 const MAX_JOINED: usize = 8;
+/// or the most elements of the rows that it puts together: each has code of its own then, and all are stored as whole
+/// vectors.
+pub(super) const MAX_COLUMNS: usize = 32;
 /// Element-wise operations have no more operands: those of a `select` or a `clamp`.
 const MAX_ELEMENTWISE_OPERANDS: usize = 3;
 
@@ -129,7 +132,13 @@ fn of_held(computation: &Computation, instr: &Instr, shape: &ArrayShape) -> Fusi
             }
         }
         Op::Pad(op) if op.dims.iter().all(|dim| dim.interior == 0) => FusionClass::Movement,
-        Op::Concatenate(_) if instr.operands.len() <= MAX_JOINED => FusionClass::Movement,
+        Op::Concatenate(op) => {
+            let row: usize = shape.dims()[op.dimension..].iter().product();
+            match instr.operands.len() <= MAX_JOINED || row <= MAX_COLUMNS {
+                true => FusionClass::Movement,
+                false => FusionClass::Boundary,
+            }
+        }
         Op::DynamicSlice(_) => FusionClass::Movement,
         Op::Gather(_) => FusionClass::Movement,
         Op::DynamicUpdateSlice(_) => FusionClass::Update,

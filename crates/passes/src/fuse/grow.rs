@@ -7,7 +7,7 @@ use helio_ir::{ArrayShape, Computation, Instr, InstrId, Op, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::class::{Classifier, FusionClass, array};
+use super::class::{Classifier, FusionClass, MAX_COLUMNS, array};
 use super::ids::IdSet;
 use super::line::UnitOrder;
 use super::order::Sequence;
@@ -793,11 +793,15 @@ impl Groups {
     }
 }
 
-/// Rows with fewer elements are put together lane by lane,
+/// Pieces of rows with more elements of one or two bytes are copied as fast as they are put together lane by lane,
+const SHORT_PIECE: usize = 8;
+/// and those of as many as some number has, that or a power of two of them;
+const LEAST_NUMBER: usize = 4;
+/// of larger elements, those of as many bytes, where some are powers of two.
+const WIDE_PIECE_BYTES: usize = 32;
+/// Rows with fewer elements are reversed lane by lane,
 const SHORT_ROW: usize = 16;
-/// if they have fewer bytes: longer ones are copied as fast, from several arrays,
-const MAX_JOINED_BYTES: usize = 96;
-/// or from one.
+/// if they have fewer bytes: longer ones are copied as fast.
 const MAX_REVERSED_BYTES: usize = 32;
 
 /// Whether a movement by itself is best done by a kernel: one that fills margins and copies the rest in
@@ -809,9 +813,8 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
         (Op::Gather(op), _) => array(computation, instr.operands[0])
             .is_some_and(|from| from.rank() > 0 && permutes_rows(op, from)),
         (Op::Concatenate(op), Some(shape)) => {
-            let row = shape.dims()[op.dimension];
-            let bytes = row.saturating_mul(shape.element().size_bytes());
-            op.dimension + 1 == shape.rank() && row < SHORT_ROW && bytes < MAX_JOINED_BYTES
+            let row: usize = shape.dims()[op.dimension..].iter().product();
+            row <= MAX_COLUMNS && !has_wide_pieces(computation, id, row)
         }
         (Op::Reverse(op), Some(shape)) => {
             let behind = op.dimensions.iter().max().map_or(0, |&last| last + 1);
@@ -821,6 +824,24 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
             row < SHORT_ROW && bytes < MAX_REVERSED_BYTES && !bytes.is_power_of_two()
         }
         _ => false,
+    }
+}
+
+/// Whether the pieces of rows that a concatenation puts together are copied as fast as elements are put together lane by
+/// lane: long ones of small elements, and those as long as some number, of which one instruction copies several elements.
+fn has_wide_pieces(computation: &Computation, id: InstrId, row: usize) -> bool {
+    let instr = computation.instr(id);
+    let Some(shape) = array(computation, id) else { return false };
+    let (rows, size) = (shape.element_count() / row.max(1), shape.element().size_bytes());
+    let arrays = instr.operands.iter().filter_map(|&operand| array(computation, operand));
+    let mut pieces = arrays.map(|array| array.element_count() / rows.max(1));
+    let count = instr.operands.len();
+    match size {
+        1 | 2 => {
+            let is_number = |piece: usize| piece >= LEAST_NUMBER && piece.is_power_of_two();
+            row > SHORT_PIECE * count || pieces.all(is_number)
+        }
+        _ => row * size >= WIDE_PIECE_BYTES * count && pieces.any(|p| p.is_power_of_two()),
     }
 }
 

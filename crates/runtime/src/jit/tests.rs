@@ -112,6 +112,50 @@ fn elements_a_few_apart() {
     }
 }
 
+/// Columns of the same rows, read in one order and written in another, all of them or some, next to other rows.
+#[test]
+fn columns_of_the_same_rows() {
+    use Mem::*;
+    for &isa in isas() {
+        for mem in [U8, I8, U16, I16, I32, I64, F16, BF16, F32, F64] {
+            let size = mem.bytes() as i64;
+            for wide in [mem.lane().bytes() == 8, true] {
+                let lanes = isa.lanes(wide);
+                for columns in (2..=10).chain([12, 15, 16, 17, 20, 31, 32, 33]) {
+                    let rows = 3 * lanes as i64;
+                    let bytes = (rows * columns * size) as usize;
+                    let mut b = Builder::new(lanes);
+                    let (x, y) = (b.param(bytes, true, false), b.param(bytes, false, true));
+                    let some = b.param(bytes, false, true);
+                    let (lo, hi) = (b.index(0), b.index(rows));
+                    b.for_loop(lo, hi, lanes as i64, &[], |b, row, _| {
+                        let at = |buf, column| Addr {
+                            buf,
+                            offset: column * size,
+                            terms: vec![(row, columns * size)],
+                            lane_stride: columns * size,
+                        };
+                        for n in 0..columns {
+                            let column = n * 7 % columns;
+                            let column = if columns % 7 == 0 { n } else { column };
+                            let value = b.load(mem, at(x, column), None);
+                            b.store(value, mem, at(y, columns - 1 - column), None);
+                            if n % 3 == 1 {
+                                b.store(value, mem, at(some, n), None);
+                            }
+                        }
+                        vec![]
+                    });
+                    let kernel = b.finish();
+                    let count = bytes / size as usize;
+                    let buffers = [7, 8, 9].map(|seed| elements(mem, count, seed));
+                    compare(&kernel, isa, &buffers, mem);
+                }
+            }
+        }
+    }
+}
+
 /// Likewise where only the first lanes have elements: the others are zero, and nothing of theirs is touched.
 #[test]
 fn elements_a_few_apart_of_some_lanes() {

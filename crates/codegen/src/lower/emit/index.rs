@@ -4,7 +4,7 @@ use helio_ir::ElementType;
 
 use super::{Emit, Values, both};
 use crate::kernel::{BinOp, Builder, Cmp, Conv, IndexOp, Lane, Value};
-use crate::lower::affine::{Affine, Dim, DimBounds, SymbolId};
+use crate::lower::affine::{Affine, Dim, SymbolId};
 use crate::lower::graph::{Cond, Guard, NodeId};
 use crate::lower::nest::Spread;
 
@@ -12,21 +12,12 @@ impl Emit<'_, '_> {
     /// Whether a condition holds everywhere in the segments of loops that are being written
     /// (`true`) or nowhere (`false`); `None` if that depends on the point.
     pub(super) fn known(&self, cond: &Cond) -> Option<bool> {
-        let bounds = DimBounds { dims: &self.spans, symbols: &self.graph.symbol_bounds };
-        let moved: i64 = cond.at.dims.iter().map(|&(d, f)| f * self.firsts[usize::from(d)]).sum();
-        let (least, greatest) = cond.at.range(bounds);
-        let (least, greatest) = (least + moved, greatest + moved);
-        (greatest < cond.below || least >= cond.below)
-            .then_some((greatest < cond.below) == cond.holds)
+        self.graph.known(cond, &self.firsts, &self.spans)
     }
 
     /// As [`Self::known`], for all conditions of a guard together.
     pub(super) fn known_guard(&self, guard: Guard) -> Option<bool> {
-        let conds = &self.graph.guards[guard.index()];
-        if conds.iter().any(|cond| self.known(cond) == Some(false)) {
-            return Some(false);
-        }
-        conds.iter().all(|cond| self.known(cond).is_some()).then_some(true)
+        self.graph.known_guard(guard, &self.firsts, &self.spans)
     }
 
     /// Whether a value may differ from lane to lane.

@@ -26,6 +26,9 @@ impl Select<'_> {
     }
 
     pub(super) fn load(&mut self, dst: Value, mem: Mem, addr: &Addr, mask: Option<Value>) {
+        if let Some(made) = self.read_ahead.remove(&dst) {
+            return self.put(dst, made);
+        }
         let at = self.address(addr);
         let mask = self.access_mask(mask);
         let (size, stride) = (mem.bytes() as i64, addr.lane_stride);
@@ -379,7 +382,7 @@ impl Select<'_> {
     }
 
     /// Whether a vector of `bytes` bytes should be written past the caches, and can be.
-    fn goes_past(&mut self, addr: &Addr, bytes: usize) -> bool {
+    pub(super) fn goes_past(&mut self, addr: &Addr, bytes: usize) -> bool {
         let Buf::Param(param) = addr.buf else { return false };
         if !self.kernel.params[param as usize].stream || bytes < 16 {
             return false;

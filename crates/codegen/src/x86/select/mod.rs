@@ -11,6 +11,7 @@ mod address;
 mod avx2;
 mod carry;
 mod collect;
+mod columns;
 mod convert;
 mod first;
 mod mask;
@@ -61,6 +62,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, is_checked: bool) -> Result<Virt
         short_masks: FxHashMap::default(),
         params: vec![Reg::NONE; kernel.params.len()],
         arguments: [Reg::NONE; 4],
+        read_ahead: FxHashMap::default(),
         multiples: match kernel.params.iter().any(|param| param.stream) {
             true => multiple::multiples(kernel),
             false => Vec::new(),
@@ -135,6 +137,8 @@ struct Select<'k> {
     /// Where buffers begin; as needed.
     params: Vec<Reg>,
     arguments: [Reg; 4],
+    /// Values that were read with their neighbours, before their loads.
+    read_ahead: FxHashMap<Value, Reg>,
     /// What each index is a multiple of; empty if nothing goes past the caches.
     multiples: Vec<i64>,
     /// Whether anything does.
@@ -353,10 +357,6 @@ impl Select<'_> {
     }
 
     // Blocks.
-
-    fn block(&mut self, block: &Block) -> Result<()> {
-        block.insts.iter().try_for_each(|inst| self.inst(inst))
-    }
 
     fn inst(&mut self, inst: &kernel::Inst) -> Result<()> {
         use kernel::Inst as K;
