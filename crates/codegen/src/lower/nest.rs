@@ -230,7 +230,7 @@ impl<'m> Domain<'m> {
         let stored = |output: &Output| {
             let store = match output.at.factor(dim).abs() {
                 0 | 1 => 2.0 * access(&output.at),
-                apart if near.fills(apart) => 2.0 * access(&output.at),
+                apart if near.fills(apart) => 1.0 + access(&output.at),
                 2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
                 _ => 2.0 * lanes,
             };

@@ -31,8 +31,8 @@ pub(super) enum FusionClass {
 pub(super) const MAX_WRITTEN_OUT: usize = 8;
 /// The most elements of a transpose that joins a fusion although it moves the last dimension.
 const MAX_TRANSPOSED: usize = 1 << 12;
-/// The largest distance of elements, in elements, that are read and written as whole vectors.
-const MAX_APART: usize = 8;
+/// The largest distance of elements, in elements, that are read and written as whole vectors with what is between them.
+const MAX_APART: usize = 15;
 /// The most operands of a concatenation that joins a fusion,
 const MAX_JOINED: usize = 8;
 /// or the most elements of the rows that it puts together: each has code of its own then, and all are stored as whole
@@ -125,7 +125,9 @@ fn of_held(computation: &Computation, instr: &Instr, shape: &ArrayShape) -> Fusi
             let kept = last == moved.map(|(_, &d)| d).max();
             if kept || shape.element_count() <= MAX_TRANSPOSED {
                 FusionClass::Free
-            } else if operand(0).is_some_and(|from| stays_near(from, shape, &op.permutation)) {
+            } else if operand(0).is_some_and(|from| {
+                Apart::of(from, shape, &op.permutation).is_near(shape.element().size_bytes())
+            }) {
                 FusionClass::Movement
             } else {
                 FusionClass::Boundary
@@ -158,15 +160,46 @@ fn of_held(computation: &Computation, instr: &Instr, shape: &ArrayShape) -> Fusi
     }
 }
 
-/// Whether a transpose leaves neighbours a few elements apart, in the operand or in the result.
-fn stays_near(from: &ArrayShape, to: &ArrayShape, permutation: &[usize]) -> bool {
-    let behind = |dims: &[usize], dim: usize| dims[dim + 1..].iter().product::<usize>();
-    let last = |dims: &[usize]| dims.iter().rposition(|&size| size != 1);
-    let (Some(read), Some(written)) = (last(to.dims()), last(from.dims())) else { return true };
-    let written = permutation.iter().position(|&dim| dim == written);
-    let written = written.map_or(usize::MAX, |dim| behind(to.dims(), dim));
-    behind(from.dims(), permutation[read]) <= MAX_APART
-        || written <= MAX_APART && from.element().size_bytes() >= 4
+/// How many elements neighbours are apart that a transpose separates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Apart {
+    /// In the operand those that come to be neighbours.
+    pub read: usize,
+    /// In the result those that were neighbours.
+    pub written: usize,
+}
+
+impl Apart {
+    pub fn of(from: &ArrayShape, to: &ArrayShape, permutation: &[usize]) -> Self {
+        let behind = |dims: &[usize], dim: usize| dims[dim + 1..].iter().product::<usize>();
+        let last = |dims: &[usize]| dims.iter().rposition(|&size| size != 1);
+        let (Some(read), Some(written)) = (last(to.dims()), last(from.dims())) else {
+            return Apart { read: 1, written: 1 };
+        };
+        let written = permutation.iter().position(|&dim| dim == written);
+        Apart {
+            read: behind(from.dims(), permutation[read]),
+            written: written.map_or(usize::MAX, |dim| behind(to.dims(), dim)),
+        }
+    }
+
+    /// Whether elements of so many bytes are a few apart, in the operand or in the result.
+    fn is_near(self, size: usize) -> bool {
+        self.read <= MAX_APART || self.written <= MAX_APART && (size >= 4 || self.writes(size))
+    }
+
+    /// Whether a kernel that does nothing else reads columns, or writes them, faster than they are copied, if elements have
+    /// so many bytes.
+    pub fn suits_kernel(self, size: usize) -> bool {
+        let least_read = if size < 4 { 5 } else { 2 };
+        (least_read..=MAX_APART).contains(&self.read)
+            || self.written <= MAX_APART && self.writes(size)
+    }
+
+    /// Whether so many columns take less time by permutations than one by one: powers of two are few instructions.
+    fn writes(self, size: usize) -> bool {
+        self.written >= 5 || self.written == 3 && size < 4
+    }
 }
 
 fn costs(cost: Cost) -> FusionClass {

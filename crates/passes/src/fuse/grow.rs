@@ -7,7 +7,7 @@ use helio_ir::{ArrayShape, Computation, Instr, InstrId, Op, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::class::{Classifier, FusionClass, MAX_COLUMNS, array};
+use super::class::{Apart, Classifier, FusionClass, MAX_COLUMNS, array};
 use super::ids::IdSet;
 use super::line::UnitOrder;
 use super::order::Sequence;
@@ -793,6 +793,8 @@ impl Groups {
     }
 }
 
+/// A transpose of fewer elements is no kernel, which takes longer to compile.
+const MIN_IN_COLUMNS: usize = 1 << 10;
 /// Pieces of rows with more elements of one or two bytes are copied as fast as they are put together lane by lane,
 const SHORT_PIECE: usize = 8;
 /// and those of as many as some number has, that or a power of two of them;
@@ -816,6 +818,10 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
             let row: usize = shape.dims()[op.dimension..].iter().product();
             row <= MAX_COLUMNS && !has_wide_pieces(computation, id, row)
         }
+        (Op::Transpose(op), Some(shape)) => array(computation, instr.operands[0])
+            .filter(|from| from.element_count() >= MIN_IN_COLUMNS)
+            .map(|from| Apart::of(from, shape, &op.permutation))
+            .is_some_and(|apart| apart.suits_kernel(shape.element().size_bytes())),
         (Op::Reverse(op), Some(shape)) => {
             let behind = op.dimensions.iter().max().map_or(0, |&last| last + 1);
             let row: usize = shape.dims()[behind..].iter().product();

@@ -374,6 +374,50 @@ fn short_rows_are_put_together_by_a_kernel() {
 }
 
 #[test]
+fn short_pieces_are_put_together_by_a_kernel() {
+    let joined = |ty: &str, pieces: &[usize], expected: &str| {
+        let mut text = String::new();
+        for (n, piece) in pieces.iter().enumerate() {
+            text += &format!("x{n} = {ty}[40,{piece}] parameter({n}) ");
+        }
+        let names: Vec<String> = (0..pieces.len()).map(|n| format!("x{n}")).collect();
+        let (names, row) = (names.join(", "), pieces.iter().sum::<usize>());
+        text += &format!("ROOT c = {ty}[40,{row}] concatenate({names}), dimensions={{1}}");
+        outlines(&text, expected);
+    };
+    joined("f32", &[1; 32], "[concatenate]");
+    joined("f32", &[1; 33], "concatenate");
+    joined("f64", &[13, 13], "[concatenate]");
+    // Pieces as long as a vector, and small elements as many as a number has.
+    for (ty, pieces) in [("f64", [8, 8]), ("f32", [8, 8]), ("u8", [4, 8]), ("u8", [11, 10])] {
+        joined(ty, &pieces, "concatenate");
+    }
+    joined("u8", &[3, 8], "[concatenate]");
+}
+
+#[test]
+fn columns_are_transposed_by_a_kernel() {
+    let transposed = |ty: &str, from: [usize; 2], expected: &str| {
+        let [rows, columns] = from;
+        outlines(
+            &format!(
+                "x = {ty}[{rows},{columns}] parameter(0)
+                 ROOT t = {ty}[{columns},{rows}] transpose(x), dimensions={{1,0}}"
+            ),
+            expected,
+        );
+    };
+    for few in 2..=16 {
+        let is_kernel = |is: bool| if is { "[transpose]" } else { "transpose" };
+        transposed("f32", [1000, few], is_kernel(few <= 15));
+        transposed("u8", [1000, few], is_kernel((5..=15).contains(&few)));
+        transposed("f32", [few, 1000], is_kernel((5..=15).contains(&few)));
+        transposed("bf16", [few, 1000], is_kernel(few == 3 || (5..=15).contains(&few)));
+    }
+    transposed("f32", [100, 10], "transpose");
+}
+
+#[test]
 fn short_rows_are_reversed_by_a_kernel() {
     outlines(
         "x = f32[40,30,3] parameter(0) ROOT r = f32[40,30,3] reverse(x), dimensions={1}",
