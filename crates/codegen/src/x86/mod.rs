@@ -73,6 +73,16 @@ impl Isa {
         Isa::all_here().contains(&self)
     }
 
+    /// Whether this processor has an instruction that counts the bits of lanes, which came after the others.
+    fn counts_bits(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            self == Isa::Avx512 && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
     /// Lanes of a kernel; `wide` if any of its vectors has 64-bit lanes.
     pub fn lanes(self, wide: bool) -> usize {
         match (self, wide) {

@@ -316,6 +316,16 @@ pub(super) fn align(wide: bool) -> Op {
     Op::new(3, P66, wide, 0x03)
 }
 
+/// Sums of products of two bytes, unsigned ones of the first source and signed ones of the second.
+pub(super) const MULTIPLY_BYTES: Op = Op::new(2, P66, false, 0x04);
+/// Sums of products of two 16-bit numbers.
+pub(super) const MULTIPLY_16: Op = Op::new(1, P66, false, 0xf5);
+
+/// Bits set (EVEX); see [`super::Isa::counts_bits`].
+pub(super) fn population_count(wide: bool) -> Op {
+    Op::new(2, P66, wide, 0x55)
+}
+
 /// Leading zero bits (EVEX).
 pub(super) fn leading_zeros(wide: bool) -> Op {
     Op::new(2, P66, wide, 0x44)

@@ -89,33 +89,33 @@ impl Select<'_> {
         }
     }
 
-    /// The number of bits set: sums of neighbours, in ever wider fields.
+    /// The number of bits set: without an instruction for it, each half of a byte is looked up, and bytes are summed.
     fn count_bits(&mut self, dst: Value, lane: Lane, x: Reg) {
-        let mut fields = x;
-        for (by, field) in [(1, 0x55), (2, 0x33)] {
-            let mask = self.bits(lane, 0x0101_0101_0101_0101 * field);
-            let high = self.shifted(BinOp::ShrL, lane, fields, by);
-            let high = self.bin(BinOp::And, lane, high, mask);
-            let low = self.bin(BinOp::And, lane, fields, mask);
-            fields = self.bin(BinOp::Add, lane, low, high);
+        let (len, wide) = (self.len(lane), lane.bytes() == 8);
+        if self.isa.counts_bits() {
+            let to = self.define(dst);
+            return self.op1(ops::population_count(wide), len, to, x);
         }
-        let high = self.shifted(BinOp::ShrL, lane, fields, 4);
-        let nibbles = self.bin(BinOp::Add, lane, fields, high);
-        let mask = self.bits(lane, 0x0f0f_0f0f_0f0f_0f0f);
-        let mut bytes = self.bin(BinOp::And, lane, nibbles, mask);
-        if lane.bytes() == 8 {
+        let counts = (0..len.bytes()).map(|i| (i as u8 % 16).count_ones() as u8).collect();
+        let (counts, half) = (self.table(len, counts), self.bits(lane, 0x0f0f_0f0f_0f0f_0f0f));
+        let high = self.shifted(BinOp::ShrL, lane, x, 4);
+        let [low, high] = [x, high].map(|bits| {
+            let place = self.bin(BinOp::And, lane, bits, half);
+            let found = self.vector(len);
+            self.op2(ops::SHUFFLE_BYTES, len, found, counts, place);
+            found
+        });
+        let bytes = self.bin(BinOp::Add, lane, low, high);
+        if wide {
             let zero = self.bits(lane, 0);
             let to = self.define(dst);
-            return self.op2(ops::SUM_BYTES, self.len(lane), to, bytes, zero);
+            return self.op2(ops::SUM_BYTES, len, to, bytes, zero);
         }
-        for by in [8, 16] {
-            let high = self.shifted(BinOp::ShrL, lane, bytes, by);
-            bytes = self.bin(BinOp::Add, lane, bytes, high);
-        }
-        let mask = self.bits(lane, 0x3f);
-        let op = ops::binary(BinOp::And, lane).expect("bitwise operations are vectors'");
+        let (ones, ones_16) = (self.bits(lane, 0x0101_0101), self.bits(lane, 0x0001_0001));
+        let pairs = self.vector(len);
+        self.op2(ops::MULTIPLY_BYTES, len, pairs, bytes, ones);
         let to = self.define(dst);
-        self.op2(op, self.len(lane), to, bytes, mask);
+        self.op2(ops::MULTIPLY_16, len, to, pairs, ones_16);
     }
 
     pub(super) fn binary(&mut self, dst: Value, op: BinOp, a: Value, b: Value) {
