@@ -52,7 +52,12 @@ fn run(module: &Module, lowered: &Lowered, args: &[Literal], in_place: bool) -> 
 /// others.
 fn check_run(stage: &Stage, before: &[Vec<u8>], after: &[Vec<u8>], piece: Range<i64>) {
     let Some(run) = stage.run else { return };
-    let (before, after) = (&before[0], &after[0]);
+    let result = stage.args.iter().find_map(|arg| match arg {
+        Arg::Result(i) => Some(*i),
+        _ => None,
+    });
+    let result = result.expect("the result that a run is of");
+    let (before, after) = (&before[result], &after[result]);
     let unit = before.len() / stage.kernel.range as usize;
     assert!(unit.is_multiple_of(run) && unit * stage.kernel.range as usize == before.len());
     let (from, to) = (piece.start as usize * unit, piece.end as usize * unit);
@@ -878,19 +883,54 @@ fn largest_and_their_places() {
     }
 }
 
+/// Rows whose columns are read together, in the lanes of vectors, and folded one after the other.
+#[test]
+fn columns_of_rows_are_folded() {
+    for columns in [9, 12, 16, 17, 20, 24] {
+        for rows in [50, 64, 79, 100] {
+            // A part of each row, the greatest element and its place, and a result for each element.
+            let part = columns - 3;
+            close(&format!(
+                "x = f32[{rows},{columns}] parameter(0) z = f32[] constant(0) low = f32[] constant(-inf)
+                 t = f32[{rows},{part}] slice(x), slice={{[0:{rows}], [2:{end}]}}
+                 s = f32[{rows}] reduce(t, z), dimensions={{1}}, to_apply=add
+                 sb = f32[{rows},{part}] broadcast(s), dimensions={{0}} d = f32[{rows},{part}] subtract(t, sb)
+                 m = f32[{rows}] reduce(d, low), dimensions={{1}}, to_apply=max
+                 ROOT r = (f32[{rows}], f32[{rows},{part}], f32[{rows}]) tuple(s, d, m)",
+                end = part + 2
+            ));
+            for (ty, reducer) in [("f64", "addd"), ("s32", "adds"), ("s32", "digits")] {
+                close(&format!(
+                    "x = {ty}[{rows},{columns}] parameter(0) z = {ty}[] constant(0)
+                     xx = {ty}[{rows},{columns}] multiply(x, x)
+                     s = {ty}[{rows}] reduce(xx, z), dimensions={{1}}, to_apply={reducer}
+                     ROOT r = {ty}[{rows}] add(s, s)"
+                ));
+            }
+            close(&format!(
+                "x = f32[{rows},{columns}] parameter(0) i = s32[{rows},{columns}] iota(), iota_dimension=1
+                 low = f32[] constant(-inf) n = s32[] constant(0)
+                 ROOT r = (f32[{rows}], s32[{rows}]) reduce(x, i, low, n), dimensions={{1}}, to_apply=argmax"
+            ));
+        }
+    }
+}
+
 #[test]
 fn rows_in_several_passes() {
-    for columns in [10, 64, 1000] {
+    let sizes =
+        [10, 16, 19, 20, 21, 32, 64, 1000].map(|columns| [30, 3, 100].map(|rows| (rows, columns)));
+    for (rows, columns) in sizes.into_iter().flatten() {
         // With 1 / (1 + d²) for the exponential.
         let softmax = format!(
-            "x = f32[30,{columns}] parameter(0) low = f32[] constant(-inf) z = f32[] constant(0) one = f32[] constant(1)
-             m = f32[30] reduce(x, low), dimensions={{1}}, to_apply=max
-             mb = f32[30,{columns}] broadcast(m), dimensions={{0}}
-             d = f32[30,{columns}] subtract(x, mb) q = f32[30,{columns}] multiply(d, d) o = f32[30,{columns}] broadcast(one), dimensions={{}}
-             a = f32[30,{columns}] add(q, o) e = f32[30,{columns}] divide(o, a)
-             s = f32[30] reduce(e, z), dimensions={{1}}, to_apply=add
-             sb = f32[30,{columns}] broadcast(s), dimensions={{0}}
-             ROOT r = f32[30,{columns}] divide(e, sb)"
+            "x = f32[{rows},{columns}] parameter(0) low = f32[] constant(-inf) z = f32[] constant(0) one = f32[] constant(1)
+             m = f32[{rows}] reduce(x, low), dimensions={{1}}, to_apply=max
+             mb = f32[{rows},{columns}] broadcast(m), dimensions={{0}}
+             d = f32[{rows},{columns}] subtract(x, mb) q = f32[{rows},{columns}] multiply(d, d) o = f32[{rows},{columns}] broadcast(one), dimensions={{}}
+             a = f32[{rows},{columns}] add(q, o) e = f32[{rows},{columns}] divide(o, a)
+             s = f32[{rows}] reduce(e, z), dimensions={{1}}, to_apply=add
+             sb = f32[{rows},{columns}] broadcast(s), dimensions={{0}}
+             ROOT r = f32[{rows},{columns}] divide(e, sb)"
         );
         let lowered = close(&softmax);
         assert_eq!(lowered.stages.len(), 1);

@@ -492,7 +492,7 @@ fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<FoldParts> {
     let reductions = &domain.graph.reductions;
     let mut pending = reductions.iter().filter(|r| !r.done).peekable();
     pending.peek()?;
-    if pending.any(|r| r.reducer.is_ordered()) {
+    if nest.folds_columns || pending.any(|r| r.reducer.is_ordered()) {
         return None;
     }
     let step = lanes * nest.unroll as i64;

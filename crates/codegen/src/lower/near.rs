@@ -9,8 +9,14 @@ use super::affine::{Affine, Dim};
 use super::domain::Domain;
 use super::graph::{Node, NodeId};
 
-/// The most points that are written out: as many columns of a row are whole vectors together.
-const MAX_NEAR: i64 = 32;
+/// The most columns of a row that are read and written together, as whole vectors.
+pub(super) const MAX_COLUMNS: i64 = 32;
+/// The most points that are written out.
+const MAX_NEAR: i64 = MAX_COLUMNS;
+/// The most columns that are folded so: of more, vectors of a row are folded, and their lanes combined.
+const MAX_FOLDED: i64 = 20;
+/// The fewest rows of which columns are folded: those of the last vector, if it is not full, are read one by one.
+const MIN_ROWS: i64 = 64;
 /// The most values of all these points.
 const MAX_NEAR_VALUES: i64 = 1024;
 
@@ -65,6 +71,30 @@ impl Domain<'_> {
             true => Near { dims, points, made },
             false => Near::default(),
         }
+    }
+
+    /// Whether the folded loops are over some columns of an array whose rows are in lanes, and few enough to be written out: the
+    /// columns are read together then.
+    pub fn folds_columns(&self, vector: Option<Dim>) -> bool {
+        let Some(vector) = vector.filter(|_| self.graph.reductions.iter().any(|r| !r.done)) else {
+            return false;
+        };
+        let size = |&d: &Dim| self.graph.dim_bounds[usize::from(d)] + 1;
+        let points = self.folded.iter().map(size).try_fold(1i64, i64::checked_mul);
+        let points = points.filter(|_| size(&vector) >= MIN_ROWS);
+        let Some(points) = points.filter(|points| (2..=MAX_FOLDED).contains(points)) else {
+            return false;
+        };
+        let are_columns = |node: &Node<'_>| {
+            let Node::Load { at, .. } = node else { return false };
+            let apart = at.factor(vector).abs();
+            let is_within = |&d: &Dim| at.factor(d) != 0 && at.factor(d).abs() < apart;
+            (2..=MAX_COLUMNS).contains(&apart) && self.folded.iter().all(is_within)
+        };
+        let is_far = |node: &Node<'_>| matches!(node, Node::Load { at, .. } if at.factor(vector).abs() > MAX_COLUMNS);
+        points * self.graph.nodes.len() as i64 <= MAX_NEAR_VALUES
+            && self.graph.nodes.iter().any(are_columns)
+            && !self.graph.nodes.iter().any(is_far)
     }
 
     /// For each value, at how many points of some loops it is computed: where it is wanted, but once for all that it is the

@@ -15,7 +15,7 @@ use helio_ir::{BinaryOp, Op, UnaryOp, ops};
 use super::affine::{Affine, Dim, SymbolId};
 use super::domain::{Domain, Output};
 use super::graph::{Node, NodeId, Reduction};
-use super::near::Near;
+use super::near::{MAX_COLUMNS, Near};
 use crate::elementwise;
 use crate::kernel::neighbours;
 
@@ -34,6 +34,8 @@ pub(super) struct Nest {
     pub near: Vec<Dim>,
     /// The other folded loops, outermost first.
     pub inner: Vec<Dim>,
+    /// Whether these are written out, as what they fold are columns of the rows in lanes; see [`Domain::folds_columns`].
+    pub folds_columns: bool,
     /// A short kept loop whose points are in lanes, too, those of several iterations of the one over lanes.
     pub woven: Option<Woven>,
     /// Vectors that one iteration handles.
@@ -132,11 +134,13 @@ impl Nest {
         };
         let others = |dims: &[Dim]| dims.iter().copied().filter(|d| !elsewhere(d)).collect();
         let (outer, inner) = (others(&domain.kept), others(&domain.folded));
+        let folds_columns = !across && woven.is_none() && domain.folds_columns(vector);
         let unroll = match woven {
+            _ if folds_columns => 1,
             Some(woven) => woven.period(lanes as i64).1 as usize,
             None => (domain.unroll(vector, across, lanes) / written_out as usize).max(1),
         };
-        Nest { vector, across, outer, near, inner, woven, unroll }
+        Nest { vector, across, outer, near, inner, folds_columns, woven, unroll }
     }
 
     /// The loops that run over lanes, as bits.
@@ -193,11 +197,14 @@ impl<'m> Domain<'m> {
     fn vector_cost(&self, dim: Dim, across: bool, lanes: usize) -> f64 {
         let lanes = lanes as f64;
         let near = if across { Near::default() } else { self.near(Some(dim)) };
+        let folds_columns = !across && self.folds_columns(Some(dim));
         let access = |at: &Affine| match at.factor(dim).abs() {
             0 => 0.3,
             1 => 1.0,
             // As many vectors, whose elements change places.
-            apart if near.fills(apart) => 1.0 + (apart as f64).log2(),
+            apart if near.fills(apart) || folds_columns && apart <= MAX_COLUMNS => {
+                1.0 + (apart as f64).log2()
+            }
             // A few elements apart: as many vectors, and a permutation for each.
             apart @ 2..=8 => apart as f64,
             _ => lanes,
@@ -231,6 +238,7 @@ impl<'m> Domain<'m> {
             let store = match output.at.factor(dim).abs() {
                 0 | 1 => 2.0 * access(&output.at),
                 apart if near.fills(apart) => 1.0 + access(&output.at),
+                apart if folds_columns && apart <= MAX_COLUMNS => 1.0 + access(&output.at),
                 2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
                 _ => 2.0 * lanes,
             };

@@ -129,6 +129,13 @@ impl<'m> Loops<'_, 'm> {
         depth: usize,
         accumulators: Accumulators,
     ) -> Accumulators {
+        if let Some(&dim) = self.nest.inner.get(depth).filter(|_| self.nest.folds_columns) {
+            return (0..self.size(dim)).fold(accumulators, |accumulators, at| {
+                self.emit.enter(dim, (at, at + 1));
+                self.emit.vars[usize::from(dim)] = Some(b.index(at));
+                self.folded(b, pass, points, depth + 1, accumulators)
+            });
+        }
         if let Some(&dim) = self.nest.inner.get(depth) {
             return self.segments(dim).into_iter().fold(accumulators, |accumulators, segment| {
                 let (lo, hi) = self.bounds(b, dim, segment);

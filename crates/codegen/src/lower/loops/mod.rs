@@ -153,7 +153,8 @@ fn abreast(
     else {
         return alone;
     };
-    let is_plain = !nest.across && nest.woven.is_none() && nest.near.is_empty();
+    let is_plain =
+        !nest.across && nest.woven.is_none() && nest.near.is_empty() && !nest.folds_columns;
     let folds = !pass.reductions.is_empty() && pass.stores.is_empty() && work.parts.is_none();
     let is_whole = segments[usize::from(outer)].len() == 1;
     let is_read_again = domain.graph.nodes.iter().any(|node| match node {
@@ -274,6 +275,10 @@ impl<'g, 'm> Loops<'g, 'm> {
 
     /// Chooses the values to keep in scratch from one pass to the next.
     fn keep(&mut self, b: &mut Builder) {
+        // Where folds are written out, later passes find what earlier ones computed.
+        if self.nest.folds_columns {
+            return;
+        }
         let graph = &self.domain.graph;
         let folded = graph.folded().dims;
         let mut order: Vec<Dim> = self.nest.inner.clone();
