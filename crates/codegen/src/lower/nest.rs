@@ -11,10 +11,11 @@
 use std::iter::zip;
 
 use helio_ir::{BinaryOp, Op, UnaryOp, ops};
+use rustc_hash::FxHashMap;
 
 use super::affine::{Affine, Dim, SymbolId};
 use super::domain::{Domain, Output};
-use super::graph::{Node, NodeId, Reduction};
+use super::graph::{Node, NodeId, Reduction, Source};
 use super::near::{MAX_COLUMNS, Near};
 use crate::elementwise;
 use crate::kernel::neighbours;
@@ -88,6 +89,12 @@ impl Woven {
     }
 }
 
+/// What an element takes that is read far from the other lanes' elements, in cycles,
+const GATHER_CYCLES: f64 = 1.5;
+/// and one that is written there.
+const SCATTER_CYCLES: f64 = 2.5;
+/// What it takes to combine the lanes of a folded vector, in cycles.
+const COMBINE_CYCLES: f64 = 20.0;
 /// What it takes to begin and end a loop over lanes, masks included, in cycles.
 const LOOP_CYCLES: f64 = 8.0;
 /// The most vectors of a period in which a loop is woven that is longer than one. (So a row of 136 elements may have 17
@@ -207,13 +214,30 @@ impl<'m> Domain<'m> {
             }
             // A few elements apart: as many vectors, and a permutation for each.
             apart @ 2..=8 => apart as f64,
-            _ => lanes,
+            _ => GATHER_CYCLES * lanes,
         };
         let jumps = |at: &Affine| {
             let varies = |&(s, _): &(SymbolId, i64)| {
                 self.graph.info(self.graph.symbols[s.index()]).dims >> dim & 1 == 1
             };
             at.symbols.iter().any(varies)
+        };
+        // Of an array of which several columns are read, these are read together.
+        let mut columns: FxHashMap<(Source, i64), f64> = FxHashMap::default();
+        for node in &self.graph.nodes {
+            if let Node::Load { source, at, .. } = node {
+                *columns.entry((*source, at.factor(dim).abs())).or_default() += 1.0;
+            }
+        }
+        let read = |source: Source, at: &Affine| {
+            let apart = at.factor(dim).abs();
+            let alone = access(at);
+            match columns.get(&(source, apart)) {
+                Some(&count) if count > 1.0 && (2..=MAX_COLUMNS).contains(&apart) => {
+                    alone.min(apart as f64 * (1.0 + count.log2()) / count)
+                }
+                _ => alone,
+            }
         };
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
         let points = points.max(1.0);
@@ -228,7 +252,7 @@ impl<'m> Domain<'m> {
             let share = near.share(id) / once(id);
             let load = match node {
                 Node::Load { at, .. } if jumps(at) => lanes,
-                Node::Load { at, .. } => access(at),
+                Node::Load { source, at, .. } => read(*source, at),
                 _ => 0.0,
             };
             loads += load * share;
@@ -240,7 +264,7 @@ impl<'m> Domain<'m> {
                 apart if near.fills(apart) => 1.0 + access(&output.at),
                 apart if folds_columns && apart <= MAX_COLUMNS => 1.0 + access(&output.at),
                 2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
-                _ => 2.0 * lanes,
+                _ => SCATTER_CYCLES * lanes,
             };
             store / if output.every_point { 1.0 } else { points }
         };
@@ -256,7 +280,7 @@ impl<'m> Domain<'m> {
         // At the end of a folded loop, lanes are combined step by step.
         let combine = |reduction: &Reduction<'_>| {
             // Of masks, at once.
-            if reduction.types.iter().all(|ty| ty.is_pred()) { 5.0 } else { 20.0 }
+            if reduction.types.iter().all(|ty| ty.is_pred()) { 5.0 } else { COMBINE_CYCLES }
         };
         let combined: f64 = self.graph.reductions.iter().map(combine).sum();
         let combined = combined * lanes / points;
