@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Addr, Buf, Inst, Mem, Value};
 
-/// The most columns that are handled together: more take more registers than there are.
-const MAX_COLUMNS: i64 = 32;
+/// The most columns that are read or written together, as whole vectors: more take more registers than there are.
+pub(crate) const MAX_COLUMNS: i64 = 32;
 
 /// What accesses to columns of the same rows have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ mod weave;
 use crate::Vouched;
 
 pub use build::Builder;
-pub(crate) use columns::{LoadedColumns, loaded_columns, stored_columns};
+pub(crate) use columns::{LoadedColumns, MAX_COLUMNS, loaded_columns, stored_columns};
 pub(crate) use neighbours::{Neighbours, neighbours};
 
 /// A value of a kernel; the index of its type in [`Kernel::types`].

@@ -1,5 +1,6 @@
 //! Loops that are written out inside of the loop over lanes, as that over the channels of pixels: each of their points has
-//! code of its own, in which what depends on it alone is decided.
+//! code of its own, in which what depends on it alone is decided. What the points touch are columns of rows that are in
+//! lanes, which are read and written together.
 
 use std::iter::zip;
 
@@ -8,17 +9,16 @@ use helio_ir::types::IndexIter;
 use super::affine::{Affine, Dim};
 use super::domain::Domain;
 use super::graph::{Node, NodeId};
+use crate::kernel::MAX_COLUMNS;
 
-/// The most columns of a row that are read and written together, as whole vectors.
-pub(super) const MAX_COLUMNS: i64 = 32;
-/// The most points that are written out.
+/// The most points that are written out: as many columns are read and written together.
 const MAX_NEAR: i64 = MAX_COLUMNS;
-/// The most columns that are folded so: of more, vectors of a row are folded, and their lanes combined.
+/// The most values of all points that are written out.
+const MAX_NEAR_VALUES: i64 = 1024;
+/// The most columns that are folded one after the other: of more, vectors of a row are folded, and their lanes combined.
 const MAX_FOLDED: i64 = 20;
 /// The fewest rows of which columns are folded: those of the last vector, if it is not full, are read one by one.
 const MIN_ROWS: i64 = 64;
-/// The most values of all these points.
-const MAX_NEAR_VALUES: i64 = 1024;
 
 /// Loops that are written out.
 #[derive(Default)]
@@ -91,7 +91,10 @@ impl Domain<'_> {
             let is_within = |&d: &Dim| at.factor(d) != 0 && at.factor(d).abs() < apart;
             (2..=MAX_COLUMNS).contains(&apart) && self.folded.iter().all(is_within)
         };
-        let is_far = |node: &Node<'_>| matches!(node, Node::Load { at, .. } if at.factor(vector).abs() > MAX_COLUMNS);
+        let is_far = |node: &Node<'_>| match node {
+            Node::Load { at, .. } => at.factor(vector).abs() > MAX_COLUMNS,
+            _ => false,
+        };
         points * self.graph.nodes.len() as i64 <= MAX_NEAR_VALUES
             && self.graph.nodes.iter().any(are_columns)
             && !self.graph.nodes.iter().any(is_far)

@@ -16,9 +16,9 @@ use rustc_hash::FxHashMap;
 use super::affine::{Affine, Dim, SymbolId};
 use super::domain::{Domain, Output};
 use super::graph::{Node, NodeId, Reduction, Source};
-use super::near::{MAX_COLUMNS, Near};
+use super::near::Near;
 use crate::elementwise;
-use crate::kernel::neighbours;
+use crate::kernel::{MAX_COLUMNS, neighbours};
 
 /// An arrangement of loops.
 #[derive(Clone, Debug)]

@@ -80,7 +80,7 @@ impl<'n> Network<'n> {
 impl Select<'_> {
     /// A block's instructions.
     pub(super) fn block(&mut self, block: &Block) -> Result<()> {
-        let mut loads = loaded_columns(&block.insts).into_iter().collect::<Vec<_>>();
+        let mut loads = loaded_columns(&block.insts);
         loads.sort_by_key(|columns| std::cmp::Reverse(columns.first));
         let mut at = 0;
         while let Some(inst) = block.insts.get(at) {
