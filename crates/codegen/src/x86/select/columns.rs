@@ -17,6 +17,11 @@ use crate::x86::asm::Len;
 use crate::x86::mir::{Inst, Reg};
 use crate::x86::ops;
 
+/// Elements so many apart are permuted from as many vectors, for each column alone; others are gathered.
+const MAX_PERMUTED: usize = 8;
+/// What a gather takes for each lane, in steps of a network (`docs/design/fusion.md`).
+const GATHER_STEPS: f64 = 3.1;
+
 /// Which register an element is in, by number, and its lane there.
 type Place = (usize, usize);
 
@@ -121,9 +126,14 @@ impl Select<'_> {
         // Small elements of two vectors are found in them at once.
         let are_small = mem.bytes() < 4 && self.isa == Isa::Avx512;
         let in_two = are_small && elements * mem.bytes() <= 2 * self.len(lane).bytes();
+        // Of few columns of long rows, most of what is read would be in vain.
+        let count = columns.len() as f64;
+        let steps = apart as f64 * (1.0 + count.log2());
+        let are_few = apart > MAX_PERMUTED && steps > GATHER_STEPS * lanes as f64 * count;
         if self.known_lanes(mask) != Some(all)
             || !self.permutes_pairs(lane)
             || in_two
+            || are_few
             || displacement((elements * mem.bytes()) as i64).is_none()
         {
             return;
