@@ -205,13 +205,12 @@ impl<'m> Domain<'m> {
         let lanes = lanes as f64;
         let near = if across { Near::default() } else { self.near(Some(dim)) };
         let folds_columns = !across && self.folds_columns(Some(dim));
+        let are_columns = |apart| near.fills(apart) || folds_columns && apart <= MAX_COLUMNS;
         let access = |at: &Affine| match at.factor(dim).abs() {
             0 => 0.3,
             1 => 1.0,
             // As many vectors, whose elements change places.
-            apart if near.fills(apart) || folds_columns && apart <= MAX_COLUMNS => {
-                1.0 + (apart as f64).log2()
-            }
+            apart if are_columns(apart) => 1.0 + (apart as f64).log2(),
             // A few elements apart: as many vectors, and a permutation for each.
             apart @ 2..=8 => apart as f64,
             _ => GATHER_CYCLES * lanes,
@@ -261,8 +260,7 @@ impl<'m> Domain<'m> {
         let stored = |output: &Output| {
             let store = match output.at.factor(dim).abs() {
                 0 | 1 => 2.0 * access(&output.at),
-                apart if near.fills(apart) => 1.0 + access(&output.at),
-                apart if folds_columns && apart <= MAX_COLUMNS => 1.0 + access(&output.at),
+                apart if are_columns(apart) => 1.0 + access(&output.at),
                 2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
                 _ => SCATTER_CYCLES * lanes,
             };
