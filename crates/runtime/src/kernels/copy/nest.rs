@@ -52,9 +52,21 @@ enum Inner {
     Plane { source: Step, target: Step },
     /// A plane each of whose axes is made of several: where its lines begin in the target, and its columns in
     /// the source.
-    PlaneOfPlaces { lines: Box<[isize]>, columns: Box<[isize]> },
+    PlaneOfPlaces { lines: Side, columns: Side },
     /// Elements that are neighbours in the target: where each is in the source.
     Places(Box<[isize]>),
+}
+
+/// Lines or columns of a plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Side {
+    /// Where those of a part begin.
+    places: Box<[isize]>,
+    /// What is outermost of them, if that is too long to be written down: an axis of which a part has only some
+    /// steps. Otherwise of one step.
+    cut: Step,
+    /// How many steps of it a part has; the last part may have fewer.
+    steps: usize,
 }
 
 /// Bytes that a task moves, about.
@@ -95,6 +107,8 @@ const MIN_JOINED: usize = 8;
 const LONG: usize = 64;
 /// The most places that are written down for an inner loop.
 const MAX_PLACES: usize = 1 << 10;
+/// Lines, or columns, of a part of a plane with more of them.
+const LINES_OF_A_PART: usize = 1 << 8;
 /// Bytes of a piece that takes no longer than to find out where it is.
 const SHORT_PIECE: usize = 1 << 10;
 /// The most places of inner loops that are written down.
@@ -148,9 +162,10 @@ impl Nest {
                 let band = target.size.min(BAND);
                 (target.size.div_ceil(BAND), source.size * band * element_size)
             }
-            Inner::PlaneOfPlaces { lines, columns } => {
-                (1, lines.len() * columns.len() * element_size)
-            }
+            Inner::PlaneOfPlaces { lines, columns } => (
+                lines.parts() * columns.parts(),
+                lines.places.len() * columns.places.len() * element_size,
+            ),
             Inner::Places(places) => (1, places.len() * element_size),
         };
         let rounds: usize = outer.iter().map(|step| step.size).product();
@@ -270,14 +285,17 @@ impl Nest {
                 unsafe { plane.transpose(self.is_streamed) };
             }
             Inner::PlaneOfPlaces { lines, columns } => {
+                let parts = lines.parts();
+                let (lines, line) = lines.part(piece % parts);
+                let (columns, column) = columns.part(piece / parts);
                 let plane = tile::Plane {
                     lines: lines.len(),
                     line: |i| lines[i],
                     columns: columns.len(),
                     column: |i| columns[i],
                     element_size: self.element_size,
-                    from,
-                    to,
+                    from: from.wrapping_offset(line.from + column.from),
+                    to: to.wrapping_offset(line.to + column.to),
                 };
                 // SAFETY: these are axes of the box, the lines' contiguous in the source and the columns' in
                 // the target.
@@ -325,23 +343,22 @@ impl Inner {
         }
         let is_plane = lines.size.min(columns.size) >= MIN_JOINED;
         if is_plane && lines.axes.len().max(columns.axes.len()) > 1 {
-            let [lines_at, columns_at] = [&lines, &columns].map(|joined| joined.places(steps));
+            let sides = (lines.side(steps, |place| place.to), columns.side(steps, |place| place.from));
             let mut axes = [lines.axes, columns.axes].concat();
             axes.sort_unstable();
             for at in axes.into_iter().rev() {
                 steps.remove(at);
             }
-            return Some(Inner::PlaneOfPlaces {
-                lines: lines_at.iter().map(|place| place.to).collect(),
-                columns: columns_at.iter().map(|place| place.from).collect(),
-            });
+            return Some(Inner::PlaneOfPlaces { lines: sides.0, columns: sides.1 });
         }
         let last = steps.last()?;
         if is_plane || last.size >= MIN_INNER {
             return None;
         }
         let mut columns = Joined::new(element, |step| step.to);
-        while let Some(at) = columns.next(steps, |_| false) {
+        while let Some(at) = columns.next(steps, |_| false)
+            && columns.size * steps[at].size <= MAX_PLACES
+        {
             columns.add(steps, at);
         }
         let places = columns.places(steps).iter().map(|place| place.from).collect();
@@ -415,12 +432,11 @@ impl Joined {
         Joined { axes: Vec::new(), size: 1, distance: element, of }
     }
 
-    /// The axis that follows, if there is one that is not `taken`, and all of them remain short.
+    /// The axis that follows, if there is one that is not `taken`, and more are needed.
     fn next(&self, steps: &[Step], taken: impl Fn(usize) -> bool) -> Option<usize> {
         let follows = |step: &Step| (self.of)(step) == self.distance;
         let at = steps.iter().position(follows).filter(|&at| !taken(at))?;
-        let fits = self.size < LONG && self.size * steps[at].size <= MAX_PLACES;
-        fits.then_some(at)
+        (self.size < LONG).then_some(at)
     }
 
     fn add(&mut self, steps: &[Step], at: usize) {
@@ -429,11 +445,43 @@ impl Joined {
         self.distance *= steps[at].size as isize;
     }
 
+    /// All of these axes as lines or columns of a plane.
+    fn side(&self, steps: &[Step], place: fn(&Place) -> isize) -> Side {
+        let mut places = vec![Place { from: 0, to: 0 }];
+        let mut side = Side { places: Box::default(), cut: Step { size: 1, from: 0, to: 0 }, steps: 1 };
+        for &at in &self.axes {
+            let mut step = steps[at];
+            if places.len() * step.size > MAX_PLACES {
+                (side.cut, side.steps) = (step, LINES_OF_A_PART.div_ceil(places.len()));
+                step.size = side.steps;
+            }
+            append(&mut places, step);
+        }
+        side.places = places.iter().map(place).collect();
+        side
+    }
+
     /// Where elements are, in the order of this array.
     fn places(&self, steps: &[Step]) -> Vec<Place> {
         let mut places = vec![Place { from: 0, to: 0 }];
         self.axes.iter().for_each(|&at| append(&mut places, steps[at]));
         places
+    }
+}
+
+impl Side {
+    /// How many parts there are.
+    fn parts(&self) -> usize {
+        self.cut.size.div_ceil(self.steps)
+    }
+
+    /// The places of a part, counted from the place that comes with them.
+    #[inline(always)]
+    fn part(&self, index: usize) -> (&[isize], Place) {
+        let range = part(index, self.steps, self.cut.size);
+        let start = range.start as isize;
+        let places = &self.places[..self.places.len() / self.steps * range.len()];
+        (places, Place { from: start * self.cut.from, to: start * self.cut.to })
     }
 }
 
