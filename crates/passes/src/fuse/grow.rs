@@ -799,8 +799,10 @@ const MIN_IN_COLUMNS: usize = 1 << 10;
 const SHORT_PIECE: usize = 8;
 /// and those of as many as some number has, that or a power of two of them;
 const LEAST_NUMBER: usize = 4;
-/// of larger elements, those of as many bytes, where some are powers of two.
+/// of larger elements, those of as many bytes, where some are powers of two,
 const WIDE_PIECE_BYTES: usize = 32;
+/// and of four bytes, those of as many elements in rows of three pieces or more.
+const WORDS_OF_A_PIECE: usize = 4;
 /// Rows with fewer elements are reversed lane by lane,
 const SHORT_ROW: usize = 16;
 /// if they have fewer bytes: longer ones are copied as fast.
@@ -847,6 +849,7 @@ fn has_wide_pieces(computation: &Computation, id: InstrId, row: usize) -> bool {
             let is_number = |piece: usize| piece >= LEAST_NUMBER && piece.is_power_of_two();
             row > SHORT_PIECE * count || pieces.all(is_number)
         }
+        4 if count > 2 && pieces.clone().all(|piece| piece == WORDS_OF_A_PIECE) => true,
         _ => row * size >= WIDE_PIECE_BYTES * count && pieces.any(|p| p.is_power_of_two()),
     }
 }

@@ -2,7 +2,7 @@
 
 use helio_ir::{ArrayShape, ElementType, ops};
 use helio_runtime::Threads;
-use helio_runtime::kernels::copy::{Axis, Copy, dense_steps};
+use helio_runtime::kernels::copy::{Axis, Copy, Rows, dense_steps};
 
 use super::{Bound, InstrShapes};
 
@@ -91,6 +91,11 @@ pub(super) fn slice(site: &InstrShapes<'_>, op: &ops::Slice) -> Option<Bound> {
 
 pub(super) fn concatenate(site: &InstrShapes<'_>, op: &ops::Concatenate) -> Option<Bound> {
     let result = *site.results.first()?;
+    if let Some(rows) = short_rows(site, op, result) {
+        return Some(Bound::new("concatenate", move |inputs, outputs, threads| {
+            rows.run(inputs, outputs[0], threads);
+        }));
+    }
     let to = dense_steps(result.dims());
     let mut first = 0;
     let mut moves = Vec::with_capacity(site.operands.len());
@@ -105,6 +110,20 @@ pub(super) fn concatenate(site: &InstrShapes<'_>, op: &ops::Concatenate) -> Opti
             part.run(input, outputs[0], threads);
         }
     }))
+}
+
+/// A concatenation as rows of pieces, if there are several rows and they are short.
+fn short_rows(site: &InstrShapes<'_>, op: &ops::Concatenate, result: &ArrayShape) -> Option<Rows> {
+    let row = |shape: &ArrayShape| {
+        let elements: usize = shape.dims()[op.dimension..].iter().product();
+        elements * element_size(shape)
+    };
+    let pieces: Vec<usize> = site.operands.iter().map(|operand| row(operand)).collect();
+    let is_single = result.dims()[..op.dimension].iter().all(|&size| size == 1);
+    if is_single || row(result) > Rows::MAX_ROW {
+        return None;
+    }
+    Rows::new(&pieces)
 }
 
 pub(super) fn pad(site: &InstrShapes<'_>, op: &ops::Pad) -> Option<Bound> {

@@ -7,6 +7,7 @@
 
 mod line;
 mod nest;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -15,6 +16,7 @@ use std::cmp::Reverse;
 
 use crate::Threads;
 use nest::Nest;
+pub use rows::Rows;
 
 /// One axis of a box of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

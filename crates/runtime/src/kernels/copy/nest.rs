@@ -343,7 +343,8 @@ impl Inner {
         }
         let is_plane = lines.size.min(columns.size) >= MIN_JOINED;
         if is_plane && lines.axes.len().max(columns.axes.len()) > 1 {
-            let sides = (lines.side(steps, |place| place.to), columns.side(steps, |place| place.from));
+            let sides =
+                (lines.side(steps, |place| place.to), columns.side(steps, |place| place.from));
             let mut axes = [lines.axes, columns.axes].concat();
             axes.sort_unstable();
             for at in axes.into_iter().rev() {
@@ -448,7 +449,8 @@ impl Joined {
     /// All of these axes as lines or columns of a plane.
     fn side(&self, steps: &[Step], place: fn(&Place) -> isize) -> Side {
         let mut places = vec![Place { from: 0, to: 0 }];
-        let mut side = Side { places: Box::default(), cut: Step { size: 1, from: 0, to: 0 }, steps: 1 };
+        let mut side =
+            Side { places: Box::default(), cut: Step { size: 1, from: 0, to: 0 }, steps: 1 };
         for &at in &self.axes {
             let mut step = steps[at];
             if places.len() * step.size > MAX_PLACES {

@@ -181,3 +181,49 @@ fn boxes_outside_of_arrays_are_refused() {
     let copy = Copy::new(&[Axis { size: 4, from: -1, to: 1 }], 1).unwrap();
     copy.run((&[0; 4], 2), (&mut [0; 4], 0), Threads::single());
 }
+
+#[test]
+fn rows_of_pieces() {
+    let pool = Pool::new(3);
+    let pieces: [&[usize]; 9] = [
+        &[1, 2],
+        &[4, 4, 4, 4],
+        &[16, 8, 0, 1],
+        &[3, 17, 32, 33],
+        &[64, 511],
+        &[520, 5],
+        &[0, 7],
+        &[100],
+        &[3000, 1000, 96],
+    ];
+    for pieces in pieces {
+        // More than one block, and more than one task.
+        for rows in [1, 2, 7, 1000, 5003] {
+            let source = |(i, &piece): (usize, &usize)| -> Vec<u8> {
+                (0..rows * piece).map(|at| (at * 7 + at / 256 + i * 31) as u8).collect()
+            };
+            let sources: Vec<Vec<u8>> = pieces.iter().enumerate().map(source).collect();
+            let row = |row: usize| {
+                let piece = move |(source, &piece): (&'_ Vec<u8>, &usize)| {
+                    source[row * piece..][..piece].to_vec()
+                };
+                sources.iter().zip(pieces).flat_map(piece).collect::<Vec<u8>>()
+            };
+            let expected: Vec<u8> = (0..rows).flat_map(row).collect();
+            let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+            for threads in [Threads::single(), pool.threads(3)] {
+                let mut target = vec![7; expected.len()];
+                Rows::new(pieces).unwrap().run(&sources, &mut target, threads);
+                assert!(target == expected, "{rows} rows of {pieces:?}");
+            }
+        }
+    }
+    Rows::new(&[0, 0]).unwrap().run(&[&[], &[]], &mut [], Threads::single());
+    assert!(Rows::new(&[usize::MAX, 1]).is_none());
+}
+
+#[test]
+#[should_panic(expected = "a piece for each row")]
+fn rows_of_short_sources_are_refused() {
+    Rows::new(&[2, 2]).unwrap().run(&[&[0; 4], &[0; 2]], &mut [0; 8], Threads::single());
+}
