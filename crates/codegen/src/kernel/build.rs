@@ -79,6 +79,8 @@ pub struct Builder {
     rotated: FxHashSet<Value>,
     /// The number that each constant index is.
     ints: FxHashMap<Value, i64>,
+    /// The lanes of each constant mask, the first as the lowest bit.
+    masks: FxHashMap<Value, u64>,
     vector_bytes: usize,
 }
 
@@ -110,6 +112,7 @@ impl Builder {
             shifts: FxHashMap::default(),
             rotated: FxHashSet::default(),
             ints: FxHashMap::default(),
+            masks: FxHashMap::default(),
             vector_bytes,
         }
     }
@@ -442,8 +445,11 @@ impl Builder {
 
     /// For each lane, `t` where the mask is set, else `f`.
     pub fn select(&mut self, mask: Value, t: Value, f: Value) -> Value {
-        if t == f {
-            return t;
+        match self.known_mask(mask) {
+            _ if t == f => return t,
+            Some(lanes) if lanes == self.all_lanes() => return t,
+            Some(0) => return f,
+            _ => {}
         }
         let make = |dst| Inst::Select { dst, mask, t, f };
         let value = self.pure(self.ty(t), &[mask, t, f], Key::Select(mask, t, f), make);
@@ -461,7 +467,64 @@ impl Builder {
 
     /// An operation of two masks.
     pub fn mask_op(&mut self, op: MaskOp, a: Value, b: Value) -> Value {
-        self.pure(Ty::Mask, &[a, b], Key::Mask(op, a, b), |dst| Inst::Mask { dst, op, a, b })
+        let all = self.all_lanes();
+        let known = match (op, self.known_mask(a), self.known_mask(b)) {
+            (MaskOp::And, Some(a), Some(b)) => Some(a & b),
+            (MaskOp::Or, Some(a), Some(b)) => Some(a | b),
+            (MaskOp::Xor, Some(a), Some(b)) => Some(a ^ b),
+            (MaskOp::AndNot, Some(a), Some(b)) => Some(!a & b),
+            (MaskOp::And, Some(0), _) | (MaskOp::And | MaskOp::AndNot, _, Some(0)) => Some(0),
+            (MaskOp::Or, Some(lanes), _) | (MaskOp::Or, _, Some(lanes)) if lanes == all => {
+                Some(all)
+            }
+            (MaskOp::AndNot, Some(lanes), _) if lanes == all => Some(0),
+            (MaskOp::And, Some(lanes), _) if lanes == all => return b,
+            (MaskOp::And, _, Some(lanes)) if lanes == all => return a,
+            (MaskOp::Or | MaskOp::Xor | MaskOp::AndNot, Some(0), _) => return b,
+            (MaskOp::Or | MaskOp::Xor, _, Some(0)) => return a,
+            _ => None,
+        };
+        let make = |dst| Inst::Mask { dst, op, a, b };
+        self.mask(known, &[a, b], Key::Mask(op, a, b), make)
+    }
+
+    /// The lanes of a mask of which they are known.
+    fn known_mask(&self, mask: Value) -> Option<u64> {
+        self.masks.get(&mask).copied()
+    }
+
+    /// All lanes.
+    fn all_lanes(&self) -> u64 {
+        u64::MAX >> (64 - self.lanes())
+    }
+
+    /// A mask, of which it may be known which lanes it has.
+    fn mask(
+        &mut self,
+        known: Option<u64>,
+        operands: &[Value],
+        key: Key,
+        make: impl FnOnce(Value) -> Inst,
+    ) -> Value {
+        match known {
+            Some(0) => self.mask_const(false),
+            Some(lanes) if lanes == self.all_lanes() => self.mask_const(true),
+            _ => {
+                let mask = self.pure(Ty::Mask, operands, key, make);
+                self.masks.extend(known.map(|lanes| (mask, lanes)));
+                mask
+            }
+        }
+    }
+
+    /// A mask of an access: none where it has all lanes.
+    fn mask_of_access(&self, mask: Option<Value>) -> Option<Value> {
+        mask.filter(|&mask| self.known_mask(mask) != Some(self.all_lanes()))
+    }
+
+    /// Whether an access with this mask is of no lane.
+    fn is_of_none(&self, mask: Option<Value>) -> bool {
+        mask.is_some_and(|mask| self.known_mask(mask) == Some(0))
     }
 
     /// All lanes if any lane of `a` is set, else none.
@@ -471,7 +534,10 @@ impl Builder {
 
     /// A mask of all lanes, or none.
     pub fn mask_const(&mut self, set: bool) -> Value {
-        self.pure(Ty::Mask, &[], Key::MaskConst(set), |dst| Inst::MaskConst { dst, set })
+        let make = |dst| Inst::MaskConst { dst, set };
+        let mask = self.pure(Ty::Mask, &[], Key::MaskConst(set), make);
+        self.masks.insert(mask, if set { self.all_lanes() } else { 0 });
+        mask
     }
 
     /// The other lanes.
@@ -482,11 +548,15 @@ impl Builder {
 
     /// The lanes `l` with `index + l < end`.
     pub fn mask_below(&mut self, index: Value, end: Value) -> Value {
-        self.pure(Ty::Mask, &[index, end], Key::MaskBelow(index, end), |dst| Inst::MaskBelow {
-            dst,
-            index,
-            end,
-        })
+        let known = match (self.ints.get(&index), self.ints.get(&end)) {
+            (Some(&index), Some(&end)) => {
+                let count = end.saturating_sub(index).clamp(0, self.lanes() as i64) as u32;
+                Some(!u64::MAX.unbounded_shl(count))
+            }
+            _ => None,
+        };
+        let make = |dst| Inst::MaskBelow { dst, index, end };
+        self.mask(known, &[index, end], Key::MaskBelow(index, end), make)
     }
 
     /// A conversion to another lane type.
@@ -541,7 +611,10 @@ impl Builder {
 
     /// Reads a vector.
     pub fn load(&mut self, mem: Mem, addr: Addr, mask: Option<Value>) -> Value {
-        let addr = self.settled(addr);
+        if self.is_of_none(mask) {
+            return self.bits(mem.lane(), 0);
+        }
+        let (addr, mask) = (self.settled(addr), self.mask_of_access(mask));
         let ty = Ty::Vector(mem.lane());
         match self.load_level(&addr, mask.as_slice()) {
             Some(level) => {
@@ -577,7 +650,10 @@ impl Builder {
         (scale, most): (i64, Option<u32>),
         mask: Option<Value>,
     ) -> Value {
-        let addr = self.settled(addr);
+        if self.is_of_none(mask) {
+            return self.bits(mem.lane(), 0);
+        }
+        let (addr, mask) = (self.settled(addr), self.mask_of_access(mask));
         let ty = Ty::Vector(mem.lane());
         let others: Vec<Value> = std::iter::once(index).chain(mask).collect();
         match self.load_level(&addr, &others) {
@@ -603,7 +679,10 @@ impl Builder {
 
     /// Writes a vector.
     pub fn store(&mut self, src: Value, mem: Mem, addr: Addr, mask: Option<Value>) {
-        let addr = self.settled(addr);
+        if self.is_of_none(mask) {
+            return;
+        }
+        let (addr, mask) = (self.settled(addr), self.mask_of_access(mask));
         self.push(Inst::Store { src, mem, addr, mask });
     }
 
