@@ -156,6 +156,125 @@ fn columns_of_the_same_rows() {
     }
 }
 
+/// Likewise where some rows are not there: nothing of theirs is touched, and their lanes are zero.
+#[test]
+fn columns_of_some_rows() {
+    use Mem::*;
+    for &isa in isas() {
+        for mem in [U8, I16, I32, I64, F16, BF16, F32, F64] {
+            let size = mem.bytes() as i64;
+            let lanes = isa.lanes(mem.lane().bytes() == 8) as i64;
+            for columns in [2, 3, 4, 5, 7, 9, 16, 20, 33] {
+                // Rows of which the last are fewer than lanes, the first of them aside or not: how many there are is
+                // known where the loop is none.
+                for (rows, first) in
+                    [(1, 0), (lanes - 1, 0), (lanes - 1, 1), (2 * lanes + 1, 0), (3 * lanes - 2, 3)]
+                {
+                    let bytes = (rows * columns * size) as usize;
+                    let flat = (rows + lanes) * columns * size;
+                    let mut b = Builder::new(lanes as usize);
+                    let short = bytes - size as usize;
+                    let (x, z) = (b.param(bytes, true, false), b.param(short, true, false));
+                    let (y, read) =
+                        (b.param(bytes, false, true), b.param(flat as usize, false, true));
+                    let (lo, hi, first) = (b.index(0), b.index(rows), b.index(first));
+                    b.for_loop(lo, hi, lanes, &[], |b, row, _| {
+                        let at = |buf, column| Addr {
+                            buf,
+                            offset: column * size,
+                            terms: vec![(row, columns * size)],
+                            lane_stride: columns * size,
+                        };
+                        let (below, before) = (b.mask_below(row, hi), b.mask_below(row, first));
+                        let mask = Some(b.mask_op(MaskOp::AndNot, before, below));
+                        for n in 0..columns {
+                            let value = b.load(mem, at(x, n), mask);
+                            b.store(value, mem, at(y, columns - 1 - n), mask);
+                            // What is behind the last column that is read is not there either.
+                            let other = b.load(mem, at(z, n.min(columns - 2)), mask);
+                            let sum = b.add(value, other);
+                            let mut side = at(read, 0);
+                            (side.offset, side.lane_stride) = (n * lanes * size, size);
+                            b.store(sum, mem, side, None);
+                        }
+                        vec![]
+                    });
+                    let kernel = b.finish();
+                    let buffers = [(bytes, 6), (short, 7), (bytes, 8), (flat as usize, 9)];
+                    let buffers =
+                        buffers.map(|(bytes, seed)| elements(mem, bytes / mem.bytes(), seed));
+                    compare(&kernel, isa, &buffers, mem);
+                }
+            }
+        }
+    }
+}
+
+/// Likewise of rows that are there or not as a whole: of those that are not, nothing is read.
+#[test]
+fn elements_a_few_apart_of_some_rows() {
+    use Mem::*;
+    for &isa in isas() {
+        for mem in [U8, I16, I32, I64, BF16, F32, F64] {
+            let size = mem.bytes() as i64;
+            let lanes = isa.lanes(mem.lane().bytes() == 8) as i64;
+            for (apart, on) in [(2, lanes), (3, lanes), (3, lanes - 1), (-2, lanes / 2), (17, 3)] {
+                let reach = apart * (on - 1);
+                let span = (reach.abs() + 1) * size;
+                let rows = 5;
+                let mut b = Builder::new(lanes as usize);
+                // Rows 0 and 1, and in other places 3 and 4.
+                let x = b.param(2 * span as usize, true, false);
+                let all = b.param((6 * rows * lanes * size) as usize, false, true);
+                let (lo, hi) = (b.index(0), b.index(rows));
+                b.for_loop(lo, hi, 1, &[], |b, row, _| {
+                    let zero = b.index(0);
+                    let below = |b: &mut Builder, bound: i64| {
+                        let (bound, lanes) = (b.index(bound), b.index(lanes));
+                        let distance = b.index_op(IndexOp::Sub, row, bound);
+                        let scaled = b.index_op(IndexOp::Mul, distance, lanes);
+                        b.mask_below(scaled, zero)
+                    };
+                    let (first, middle) = (below(b, 2), below(b, 3));
+                    let behind = b.mask_not(middle);
+                    let end = b.index(on);
+                    let some = b.mask_below(zero, end);
+                    let places: Vec<i64> = (0..lanes).map(|l| l.min(on - 1) * apart).collect();
+                    let places = b.numbers(Lane::I32, &places);
+                    for (n, (rows_on, back)) in [(first, 0), (behind, 3)].into_iter().enumerate() {
+                        let mask = Some(b.mask_op(MaskOp::And, some, rows_on));
+                        let offset = -reach.min(0) * size - back * span;
+                        let terms = vec![(row, span)];
+                        let addr = |lane_stride| Addr {
+                            buf: x,
+                            offset,
+                            terms: terms.clone(),
+                            lane_stride,
+                        };
+                        let strided = b.load(mem, addr(apart * size), mask);
+                        let by_places = b.gather(mem, addr(0), places, size, mask);
+                        let gathered = b.gather(mem, addr(0), places, size, Some(rows_on));
+                        for (m, value) in [strided, by_places, gathered].into_iter().enumerate() {
+                            let at = Addr {
+                                buf: all,
+                                offset: (3 * n + m) as i64 * lanes * size,
+                                terms: vec![(row, 6 * lanes * size)],
+                                lane_stride: size,
+                            };
+                            b.store(value, mem, at, None);
+                        }
+                    }
+                    vec![]
+                });
+                let kernel = b.finish();
+                let counts = [(2 * span / size, 7), (6 * rows * lanes, 8)];
+                let buffers = counts.map(|(count, seed)| elements(mem, count as usize, seed));
+                compare(&kernel, isa, &buffers, mem);
+            }
+        }
+    }
+}
+
 /// Likewise where only the first lanes have elements: the others are zero, and nothing of theirs is touched.
 #[test]
 fn elements_a_few_apart_of_some_lanes() {

@@ -11,16 +11,37 @@ use helio_ir::Result;
 
 use super::Select;
 use super::address::displacement;
-use crate::kernel::{Block, Inst as K, Lane, LoadedColumns, Value, loaded_columns, stored_columns};
+use crate::kernel::{
+    Block, Inst as K, Lane, LoadedColumns, Mem, Value, loaded_columns, stored_columns,
+};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Inst, Reg};
+use crate::x86::mir::{Address, Inst, Reg, Src, VectorInst};
 use crate::x86::ops;
 
 /// Elements so many apart are permuted from as many vectors, for each column alone; others are gathered.
 const MAX_PERMUTED: usize = 8;
 /// What a gather takes for each lane, in steps of a network (`docs/design/fusion.md`).
 const GATHER_STEPS: f64 = 3.1;
+
+/// What it takes to find out which elements of a vector are of rows that are on, in steps of a network: a permutation and a
+/// comparison.
+const STEPS_OF_A_MASK: f64 = 2.0;
+
+/// Which rows, one for each lane, are accessed.
+enum RowsOn {
+    /// The first as the lowest bit.
+    Known(u16),
+    /// All bits of their lanes are set, and none of the others.
+    Vector(Reg),
+}
+
+/// Which elements of a vector are accessed.
+enum Elements {
+    None,
+    Some(Reg),
+    All,
+}
 
 /// Which register an element is in, by number, and its lane there.
 type Place = (usize, usize);
@@ -122,15 +143,16 @@ impl Select<'_> {
         let apart = (addr.lane_stride / mem.bytes() as i64) as usize;
         // From the first element that is wanted to the last.
         let elements = (lanes - 1) * apart + last + 1;
-        let all = u16::MAX >> (16 - lanes);
+        let is_full = self.has_all(mask);
         // Small elements of two vectors are found in them at once.
         let are_small = mem.bytes() < 4 && self.isa == Isa::Avx512;
-        let in_two = are_small && elements * mem.bytes() <= 2 * self.len(lane).bytes();
+        let in_two = is_full && are_small && elements * mem.bytes() <= 2 * self.len(lane).bytes();
         // Of few columns of long rows, most of what is read would be in vain.
         let count = columns.len() as f64;
-        let steps = apart as f64 * (1.0 + count.log2());
+        let mask_steps = if self.known_lanes(mask).is_some() { 0.0 } else { STEPS_OF_A_MASK };
+        let steps = apart as f64 * (1.0 + count.log2() + mask_steps);
         let are_few = apart > MAX_PERMUTED && steps > GATHER_STEPS * lanes as f64 * count;
-        if self.known_lanes(mask) != Some(all)
+        if !(is_full || self.isa == Isa::Avx512)
             || !self.permutes_pairs(lane)
             || in_two
             || are_few
@@ -142,14 +164,17 @@ impl Select<'_> {
         // The last vector ends where the elements do.
         let starts: Vec<usize> =
             (0..elements).step_by(lanes).map(|start| start.min(elements - lanes)).collect();
-        let sources: Vec<Reg> = starts
-            .iter()
-            .map(|start| {
-                let source = self.vector(self.len(lane));
-                self.load_to(source, mem, at.plus((start * mem.bytes()) as i32));
-                source
-            })
-            .collect();
+        let on = mask.filter(|_| !is_full).map(|mask| self.rows_on(mask, lane));
+        let mut sources = Vec::with_capacity(starts.len());
+        for &start in &starts {
+            let at = at.plus((start * mem.bytes()) as i32);
+            let row = |l: usize| Some((start + l) / apart).filter(|_| (start + l) % apart <= last);
+            let mask = match &on {
+                Some(on) => self.mask_of_rows(on, lane, row),
+                None => Elements::All,
+            };
+            sources.push(self.source(lane, mem, at, mask));
+        }
         let place = |element: usize| {
             let source = element / lanes;
             (source, element - starts[source])
@@ -169,9 +194,9 @@ impl Select<'_> {
         let Some(K::Store { mem, addr, mask, .. }) = stores.first() else { return false };
         let (lane, lanes, mem) = (mem.lane(), self.kernel.lanes, *mem);
         let mask = self.access_mask(*mask);
-        let all = u16::MAX >> (16 - lanes);
+        let is_full = self.has_all(mask);
         let bytes = lanes * mem.bytes();
-        if self.known_lanes(mask) != Some(all)
+        if !(is_full || self.isa == Isa::Avx512)
             || !self.permutes_pairs(lane)
             || displacement((stores.len() * bytes) as i64).is_none()
         {
@@ -188,12 +213,93 @@ impl Select<'_> {
         let wanted: Vec<Vec<Place>> =
             (0..count).map(|n| (0..lanes).map(|l| place(n * lanes + l)).collect()).collect();
         let at = self.address(addr);
-        let past = self.goes_past(addr, bytes);
+        let past = is_full && self.goes_past(addr, bytes);
+        let on = mask.filter(|_| !is_full).map(|mask| self.rows_on(mask, lane));
         let made = self.network(&Network::new(lane, &sources, &wanted));
         for (n, reg) in made.into_iter().enumerate() {
-            self.contiguous_store(reg, mem, at.plus((n * bytes) as i32), None, past);
+            let mask = match &on {
+                Some(on) => self.mask_of_rows(on, lane, |l| Some((n * lanes + l) / count)),
+                None => Elements::All,
+            };
+            let at = at.plus((n * bytes) as i32);
+            match mask {
+                Elements::All => self.contiguous_store(reg, mem, at, None, past),
+                Elements::Some(mask) => self.contiguous_store(reg, mem, at, Some(mask), false),
+                Elements::None => {}
+            }
         }
         true
+    }
+
+    /// Whether an access is of all lanes.
+    fn has_all(&self, mask: Option<Reg>) -> bool {
+        self.known_lanes(mask) == self.known_lanes(None)
+    }
+
+    /// What a mask says of rows, one for each lane.
+    fn rows_on(&mut self, mask: Reg, lane: Lane) -> RowsOn {
+        if let Some(on) = self.known_lanes(Some(mask)) {
+            return RowsOn::Known(on);
+        }
+        let ones = self.bits(lane, u64::MAX);
+        let (op, len, dst) =
+            (ops::mov(lane.bytes() == 8), self.len(lane), self.vector(self.len(lane)));
+        let (a, b, zero, imm) = (Reg::NONE, ones.into(), true, None);
+        self.push(Inst::Vector(VectorInst { op, len, dst, a, b, mask, zero, imm }));
+        RowsOn::Vector(dst)
+    }
+
+    /// The elements in a vector that are of rows which are on; `row` says of which row each is, if it is accessed at all.
+    fn mask_of_rows(
+        &mut self,
+        on: &RowsOn,
+        lane: Lane,
+        row: impl Fn(usize) -> Option<usize>,
+    ) -> Elements {
+        let lanes = self.kernel.lanes;
+        match *on {
+            RowsOn::Known(on) => {
+                let is_on = |l: &usize| row(*l).is_some_and(|row| on >> row & 1 == 1);
+                let elements = (0..lanes).filter(is_on).fold(0, |bits, l| bits | 1 << l);
+                let mask = self.mask_of(elements);
+                match elements {
+                    0 => Elements::None,
+                    _ if self.has_all(Some(mask)) => Elements::All,
+                    _ => Elements::Some(mask),
+                }
+            }
+            RowsOn::Vector(on) => {
+                let spread = self.permuted(lane, on.into(), |l| row(l).unwrap_or(0));
+                let wanted = self.lanes_of(lane, |l| if row(l).is_some() { -1 } else { 0 });
+                let mask = self.mask_reg();
+                let test = ops::test(true, lane.bytes() == 8);
+                self.op2(test, self.len(lane), mask, spread, wanted);
+                Elements::Some(mask)
+            }
+        }
+    }
+
+    /// Elements side by side; those that are not read are zero.
+    fn source(&mut self, lane: Lane, mem: Mem, at: Address, elements: Elements) -> Reg {
+        let len = self.len(lane);
+        let mask = match elements {
+            Elements::None => return self.bits(lane, 0),
+            Elements::Some(mask) => mask,
+            Elements::All => {
+                let source = self.vector(len);
+                self.load_to(source, mem, at);
+                return source;
+            }
+        };
+        let (op, dst) = (ops::load(mem), self.vector(len));
+        let (a, b, zero, imm) = (Reg::NONE, Src::Mem(at), true, None);
+        self.push(Inst::Vector(VectorInst { op, len, dst, a, b, mask, zero, imm }));
+        if mem != Mem::BF16 {
+            return dst;
+        }
+        let source = self.vector(len);
+        self.move_to_high_half(source, dst);
+        source
     }
 
     /// The registers that are wanted.

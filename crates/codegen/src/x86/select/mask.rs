@@ -58,9 +58,37 @@ impl Select<'_> {
         }
     }
 
+    /// The lanes that a mask has on if it has any, if that is known, and the mask if it may have none.
+    pub(super) fn lanes_if_any(&self, mask: Option<Reg>) -> Option<(u16, Option<Reg>)> {
+        match (self.known_lanes(mask), mask) {
+            (Some(lanes), _) => Some((lanes, None)),
+            (None, Some(mask)) => self.all_or_none.get(&mask).map(|&lanes| (lanes, Some(mask))),
+            (None, None) => None,
+        }
+    }
+
+    /// Notes which lanes a mask has if any. (What a loop carries becomes another.)
+    fn note_all_or_none(&mut self, mask: Reg, lanes: u16) {
+        if !self.regs[mask.0 as usize].carried {
+            self.all_or_none.insert(mask, lanes);
+        }
+    }
+
     pub(super) fn mask_op(&mut self, dst: Value, op: MaskOp, a: Value, b: Value) {
         let (left, right) = (self.reg(a), self.reg(b));
         let to = self.define(dst);
+        let lanes = [left, right].map(|mask| self.lanes_if_any(Some(mask)));
+        match (op, lanes) {
+            (MaskOp::And, [Some((a, _)), Some((b, _))]) => self.note_all_or_none(to, a & b),
+            (MaskOp::AndNot, [Some((a, None)), Some((b, _))]) => self.note_all_or_none(to, !a & b),
+            // The others of all lanes or none are that, too.
+            (MaskOp::AndNot | MaskOp::Xor, [Some((a, _)), Some((b, _))])
+                if Some(a) == self.known_lanes(None) && (op == MaskOp::AndNot || a == b) =>
+            {
+                self.note_all_or_none(to, b);
+            }
+            _ => {}
+        }
         if self.isa == Isa::Avx2 {
             let op = match op {
                 MaskOp::And => crate::kernel::BinOp::And,
@@ -162,12 +190,18 @@ impl Select<'_> {
         // A loop's variable is below its bound.
         let around = self.scopes.last().and_then(|scope| scope.loop_of);
         let positive = around == Some((index, end));
+        let (at, below) = (index, end);
         let (index, end) = (self.reg(index), self.reg(end));
         let count = self.general();
         let lanes = self.kernel.lanes as u8;
         self.push(Inst::Below { dst: count, index, end, lanes, positive });
         let mask = self.define(dst);
         self.below_to(mask, count);
+        let [index, end] = [at, below].map(|value| self.multiples[value.0 as usize]);
+        if (index % i64::from(lanes), end % i64::from(lanes)) == (0, 0) {
+            let all = self.known_lanes(None).unwrap_or(0);
+            self.note_all_or_none(mask, all);
+        }
         if positive && !self.regs[mask.0 as usize].carried {
             self.never_empty.insert(mask);
         }

@@ -36,7 +36,9 @@ impl Select<'_> {
         let full = size >= 4;
         let done = (stride == size && self.contiguous_load(dst, mem, at, mask))
             || (stride == 0 && self.splat_load(dst, mem, at, mask))
-            || self.known_lanes(mask).is_some_and(|on| self.strided_load(dst, mem, at, stride, on));
+            || self
+                .lanes_if_any(mask)
+                .is_some_and(|on| self.strided_load(dst, mem, at, stride, on));
         if done {
             return;
         }
@@ -225,14 +227,14 @@ impl Select<'_> {
     ) {
         let at = self.address(addr);
         let mask = self.access_mask(mask);
-        if let Some((numbers, on)) = self.numbers.get(&index).zip(self.known_lanes(mask)) {
+        if let Some((numbers, (on, any))) = self.numbers.get(&index).zip(self.lanes_if_any(mask)) {
             let size = mem.bytes() as i64;
             let element = |(l, &n): (usize, &i64)| match on >> l & 1 {
                 0 => Some(None),
                 _ => (n * scale % size == 0).then_some(Some(n * scale / size)),
             };
             let elements: Option<Vec<_>> = numbers.iter().enumerate().map(element).collect();
-            if elements.is_some_and(|elements| self.load_blocks(dst, mem, at, &elements)) {
+            if elements.is_some_and(|elements| self.load_blocks(dst, mem, at, &elements, any)) {
                 return;
             }
         }

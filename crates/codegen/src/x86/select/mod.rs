@@ -60,13 +60,11 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, is_checked: bool) -> Result<Virt
         any_bits: FxHashMap::default(),
         never_empty: FxHashSet::default(),
         short_masks: FxHashMap::default(),
+        all_or_none: FxHashMap::default(),
         params: vec![Reg::NONE; kernel.params.len()],
         arguments: [Reg::NONE; 4],
         read_ahead: FxHashMap::default(),
-        multiples: match kernel.params.iter().any(|param| param.stream) {
-            true => multiple::multiples(kernel),
-            false => Vec::new(),
-        },
+        multiples: multiple::multiples(kernel),
         streams: false,
     };
     select.arguments();
@@ -134,12 +132,14 @@ struct Select<'k> {
     never_empty: FxHashSet<Reg>,
     /// AVX2's masks of 64-bit lanes that are also known as vectors of 32-bit ones.
     short_masks: FxHashMap<Reg, Reg>,
+    /// Masks that have either these lanes, the first as the lowest bit, or none.
+    all_or_none: FxHashMap<Reg, u16>,
     /// Where buffers begin; as needed.
     params: Vec<Reg>,
     arguments: [Reg; 4],
     /// Values that were read with their neighbours, before their loads.
     read_ahead: FxHashMap<Value, Reg>,
-    /// What each index is a multiple of; empty if nothing goes past the caches.
+    /// What each index is a multiple of.
     multiples: Vec<i64>,
     /// Whether anything does.
     streams: bool,

@@ -1,48 +1,53 @@
 //! AVX2: elements of a few vectors that are read whole and permuted.
 
 use super::Select;
-use super::address::displacement;
-use crate::kernel::{BinOp, Lane, Mem, Neighbours, Value, neighbours};
+use super::strided::placed;
+use crate::kernel::{BinOp, Lane, Mem, Neighbours, neighbours};
 use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Inst, Reg, Src};
 use crate::x86::ops;
 
 impl Select<'_> {
-    /// What [`Select::load_blocks`] does, with AVX2.
-    pub(super) fn load_permuted(
+    /// What [`Select::load_blocks`] makes, with AVX2.
+    pub(super) fn permuted_blocks(
         &mut self,
-        dst: Value,
         mem: Mem,
         at: Address,
         elements: &[Option<i64>],
-    ) -> bool {
-        let made = match mem.bytes() {
-            1 | 2 => self.permuted_bytes(mem, at, elements),
-            _ => self.permuted_lanes(mem, at, elements),
-        };
-        let Some(made) = made else { return false };
-        let to = self.define(dst);
-        match mem.bytes() {
-            1 | 2 => self.widen(to, mem, made),
-            _ => self.push(Inst::Mov { dst: to, src: made }),
+    ) -> Option<Reg> {
+        if mem.bytes() >= 4 {
+            return self.permuted_lanes(mem, at, elements);
         }
-        true
+        let made = self.permuted_bytes(mem, at, elements)?;
+        let to = self.vector(self.len(mem.lane()));
+        self.widen(to, mem, made);
+        Some(to)
+    }
+
+    /// The blocks that elements as wide as lanes are in and where each begins, from an address on, if they are few and
+    /// near.
+    pub(super) fn lane_blocks(
+        &self,
+        mem: Mem,
+        elements: &[Option<i64>],
+    ) -> Option<Vec<(Neighbours, i32)>> {
+        let blocks = neighbours(elements, self.kernel.lanes as i64);
+        // To insert elements one by one takes about two instructions each.
+        let most = if self.kernel.lanes == 8 { 3 } else { 2 };
+        if blocks.is_empty() || blocks.len() > most {
+            return None;
+        }
+        placed(blocks, mem)
     }
 
     /// Elements as wide as lanes.
     fn permuted_lanes(&mut self, mem: Mem, at: Address, elements: &[Option<i64>]) -> Option<Reg> {
         let (lane, lanes) = (mem.lane(), self.kernel.lanes);
         let len = self.len(lane);
-        let blocks = neighbours(elements, lanes as i64);
-        // To insert elements one by one takes about two instructions each.
-        let most = if lanes == 8 { 3 } else { 2 };
-        if blocks.is_empty() || blocks.len() > most {
-            return None;
-        }
-        let near = |first: i64| displacement(first.checked_mul(mem.bytes() as i64)?);
-        let starts: Option<Vec<i32>> = blocks.iter().map(|block| near(block.first)).collect();
         let mut made: Option<Reg> = None;
-        for (Neighbours { first, count, lanes: wanted }, start) in blocks.into_iter().zip(starts?) {
+        for (Neighbours { first, count, lanes: wanted }, start) in
+            self.lane_blocks(mem, elements)?
+        {
             let from = Src::Mem(at.plus(start));
             let block = match count == lanes as i64 {
                 true => from,
@@ -116,10 +121,8 @@ impl Select<'_> {
         if blocks.len() > self.kernel.lanes / 2 - 1 {
             return None;
         }
-        let near = |first: i64| displacement(first.checked_mul(size as i64)?);
-        let starts: Option<Vec<i32>> = blocks.iter().map(|block| near(block.first)).collect();
         let mut made: Option<Reg> = None;
-        for (Neighbours { first, lanes: wanted, .. }, start) in blocks.into_iter().zip(starts?) {
+        for (Neighbours { first, lanes: wanted, .. }, start) in placed(blocks, mem)? {
             let block = self.vector(Len::X);
             let op = match block_bytes {
                 16 => ops::MOV_LOAD,

@@ -55,6 +55,12 @@ impl Span {
     }
 }
 
+/// Blocks with where each begins, in bytes, if that is near enough to be part of an address.
+pub(super) fn placed(blocks: Vec<Neighbours>, mem: Mem) -> Option<Vec<(Neighbours, i32)>> {
+    let start = |block: &Neighbours| displacement(block.first.checked_mul(mem.bytes() as i64)?);
+    blocks.into_iter().map(|block| start(&block).map(|start| (block, start))).collect()
+}
+
 /// The most blocks of neighbours that the elements of a vector are permuted from: of more, a gather is
 /// as fast, which there is for elements of 32 and 64 bits.
 fn most_blocks(mem: Mem) -> usize {
@@ -66,17 +72,18 @@ fn most_blocks(mem: Mem) -> usize {
 }
 
 impl Select<'_> {
-    /// Reads elements `stride` bytes apart of the lanes in `on`, the others being zero; whether it
-    /// was done.
+    /// Reads elements `stride` bytes apart of some lanes, or of none if a mask has none, the others being zero; whether
+    /// it was done.
     pub(super) fn strided_load(
         &mut self,
         dst: Value,
         mem: Mem,
         at: Address,
         stride: i64,
-        on: u16,
+        (on, any): (u16, Option<Reg>),
     ) -> bool {
         if let Some(span) = Span::of(mem, at, stride, self.kernel.lanes)
+            && any.is_none()
             && self.known_lanes(None) == Some(on)
             && mem.bytes() < 4
             && self.isa == Isa::Avx512
@@ -87,36 +94,77 @@ impl Select<'_> {
         let size = mem.bytes() as i64;
         let element = |l: i64| (on >> l & 1 == 1).then(|| (stride / size).wrapping_mul(l));
         let elements: Vec<_> = (0..self.kernel.lanes as i64).map(element).collect();
-        stride % size == 0 && self.load_blocks(dst, mem, at, &elements)
+        stride % size == 0 && self.load_blocks(dst, mem, at, &elements, any)
     }
 
     /// An element for each lane that has one, counted in elements from an address, from blocks of
-    /// neighbours, and zero for the others; whether it was done: not if that takes too many of them.
+    /// neighbours, and zero for the others; whether it was done: not if that takes too many of them. With a mask, all of
+    /// them are zero if it has no lane.
     pub(super) fn load_blocks(
         &mut self,
         dst: Value,
         mem: Mem,
         at: Address,
         elements: &[Option<i64>],
+        any: Option<Reg>,
     ) -> bool {
+        let made = match any {
+            None => self.blocks(mem, at, elements),
+            Some(mask) => self.blocks_if_any(mem, at, elements, mask),
+        };
+        let Some(src) = made else { return false };
+        let dst = self.define(dst);
+        self.push(Inst::Mov { dst, src });
+        true
+    }
+
+    /// [`Select::blocks`], or zero if a mask has no lane.
+    fn blocks_if_any(
+        &mut self,
+        mem: Mem,
+        at: Address,
+        elements: &[Option<i64>],
+        mask: Reg,
+    ) -> Option<Reg> {
+        let has_blocks = match self.isa {
+            Isa::Avx512 => self.blocks_of(mem, elements).is_some(),
+            Isa::Avx2 => mem.bytes() >= 4 && self.lane_blocks(mem, elements).is_some(),
+        };
+        if !has_blocks {
+            return None;
+        }
+        let len = self.len(mem.lane());
+        let (dst, zero) = (self.vector(len), self.fixed_zero(len));
+        self.push(Inst::Mov { dst, src: zero });
+        let open = self.if_any(mask);
+        if let Some(src) = self.blocks(mem, at, elements) {
+            self.push(Inst::Mov { dst, src });
+        }
+        self.end_if_any(open);
+        Some(dst)
+    }
+
+    /// The blocks that elements are in and where each begins, from an address on, if they are few and near.
+    fn blocks_of(&self, mem: Mem, elements: &[Option<i64>]) -> Option<Vec<(Neighbours, i32)>> {
+        let blocks = neighbours(elements, self.kernel.lanes as i64);
+        // There are no permutations of 128 bits.
+        if self.len(mem.lane()) == Len::X || blocks.len() > most_blocks(mem) {
+            return None;
+        }
+        placed(blocks, mem)
+    }
+
+    /// An element for each lane that has one, and zero for the others; `None` if that takes too many blocks.
+    fn blocks(&mut self, mem: Mem, at: Address, elements: &[Option<i64>]) -> Option<Reg> {
         if self.isa == Isa::Avx2 {
-            return self.load_permuted(dst, mem, at, elements);
+            return self.permuted_blocks(mem, at, elements);
         }
         let lane = mem.lane();
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
         let lanes = self.kernel.lanes as i64;
-        let blocks = neighbours(elements, lanes);
-        let near = |first: i64| displacement(first.checked_mul(mem.bytes() as i64)?);
-        // There are no permutations of 128 bits.
-        if len == Len::X
-            || blocks.len() > most_blocks(mem)
-            || blocks.iter().any(|block| near(block.first).is_none())
-        {
-            return false;
-        }
         let mut made: Option<Reg> = None;
-        for Neighbours { first, count, lanes: wanted } in blocks {
-            let from = at.plus(near(first).unwrap_or_default());
+        for (Neighbours { first, count, lanes: wanted }, start) in self.blocks_of(mem, elements)? {
+            let from = at.plus(start);
             let block = self.vector(len);
             if count == lanes {
                 self.load_to(block, mem, from);
@@ -166,10 +214,7 @@ impl Select<'_> {
             }
             made = Some(next);
         }
-        let Some(made) = made else { return false };
-        let to = self.define(dst);
-        self.push(Inst::Mov { dst: to, src: made });
-        true
+        made
     }
 
     /// Elements narrower than lanes, if two vectors have them all: the 32 bits around each are brought
