@@ -124,6 +124,9 @@ fn sum_of_products(c: &mut Calc<'_>, [a, b]: [Value; 2], [p, q]: [Value; 2]) -> 
 /// `x / y`
 pub(crate) fn divide(b: &mut Builder, x: ComplexParts, y: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, x.0);
+    if is_real(c, y) {
+        return divide_by_real(c, x, y);
+    }
     let (n, d) = (scaled(c, x), scaled(c, y));
     let square = c.mul(d.im, d.im);
     let norm = c.fma(d.re, d.re, square);
@@ -175,6 +178,31 @@ pub(crate) fn divide(b: &mut Builder, x: ComplexParts, y: ComplexParts) -> Compl
         c.select(lost, known, part)
     };
     (pick(re, over_zero.0, large.0, small.0), pick(im, over_zero.1, large.1, small.1))
+}
+
+/// Whether a divisor is a constant without imaginary part, and neither zero nor infinite.
+fn is_real(c: &Calc<'_>, y: ComplexParts) -> bool {
+    let number = |part: Value| {
+        let bits = c.b.constant(part)?;
+        Some(c.either(f64::from(f32::from_bits(bits as u32)), f64::from_bits(bits)))
+    };
+    let (Some(re), Some(im)) = (number(y.0), number(y.1)) else { return false };
+    im == 0.0 && re != 0.0 && re.is_finite()
+}
+
+/// `x / y`, where `y` is real: part by part. What is infinite times the imaginary part, zero, makes the other part NaN, as
+/// in the definition.
+fn divide_by_real(c: &mut Calc<'_>, x: ComplexParts, y: ComplexParts) -> ComplexParts {
+    let minus = c.neg(y.1);
+    let mut part = |part: Value, other: Value, zero: Value| {
+        let quotient = c.div(part, y.0);
+        let rest = c.mul(other, zero);
+        let sum = c.add(quotient, rest);
+        let size = c.abs(part);
+        let infinite = c.cmp_k(Cmp::Eq, size, f64::INFINITY);
+        c.select(infinite, quotient, sum)
+    };
+    (part(x.0, x.1, y.1), part(x.1, x.0, minus))
 }
 
 /// `a b + c d`
