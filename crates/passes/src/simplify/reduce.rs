@@ -197,7 +197,7 @@ pub(super) fn window(
             cx.add(binary, &[init, x]).map(Some)
         }
         Some(binary) if same => {
-            for rule in [of_single_elements, of_padded, scan::as_fold] {
+            for rule in [of_single_elements, of_padded, scan::as_padded, scan::as_fold] {
                 if let Some(id) = rule(cx, op, binary, [x, init])? {
                     return Ok(Some(id));
                 }
@@ -269,6 +269,10 @@ fn of_padded(
     if !repeats || !is_init {
         return Ok(None);
     }
+    let is_scan = |op: &ReduceWindow, sizes: &[usize]| {
+        scan::scanned(op, sizes).is_some_and(|scanned| scanned.has_all())
+    };
+    let was_scan = cx.draft.array(padded).is_some_and(|padded| is_scan(op, padded.dims()));
     let mut op = op.clone();
     for (dim, pad) in op.window.dims.iter_mut().zip(&pad.dims) {
         // Cropping could leave no element, or one that is no multiple of the dilation away.
@@ -282,6 +286,10 @@ fn of_padded(
         (dim.pad_low, dim.pad_high, dim.base_dilation) = (low, high, dilation);
     }
     let Some(sizes) = cx.draft.array(x).map(|array| array.dims()) else { return Ok(None) };
+    // What folds all elements up to each remains that.
+    if was_scan && !is_scan(&op, sizes) {
+        return Ok(None);
+    }
     let dims = &op.window.dims;
     let last = dims.iter().rposition(|dim| *dim != WindowDim::default());
     let neighbours: usize = sizes[last.map_or(0, |last| last + 1)..].iter().product();

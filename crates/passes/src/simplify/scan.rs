@@ -2,7 +2,8 @@
 //! around them is code without a step of its own for each.
 
 use helio_ir::ops::{
-    Broadcast, Compare, Constant, Direction, Iota, Reduce, ReduceWindow, Select, WindowDim,
+    Broadcast, Compare, Constant, Direction, Iota, Pad, PadDim, Reduce, ReduceWindow, Select,
+    WindowDim,
 };
 use helio_ir::types::MAX_RANK;
 use helio_ir::{
@@ -29,7 +30,9 @@ pub(super) fn as_fold(
     if element.is_float() && element.size_bytes() < 4 {
         return Ok(None);
     }
-    let Some((along, direction)) = scanned(op, &sizes) else { return Ok(None) };
+    let Some(Scanned { along, direction, low: 0, high: 0 }) = scanned(op, &sizes) else {
+        return Ok(None);
+    };
     let length = sizes[along];
     let folded = sizes.iter().try_fold(length, |count, &size| count.checked_mul(size));
     let (Some(neutral), Some(1..=MAX_FOLDED)) = (binary.neutral(element), folded) else {
@@ -59,24 +62,79 @@ pub(super) fn as_fold(
     cx.add(Reduce { dimensions: vec![0], to_apply: op.to_apply }, &[elements, init]).map(Some)
 }
 
-/// The dimension along which windows are all of the elements up to theirs, or from it on, and how the index of one of
-/// these compares with that of the window.
-fn scanned(op: &ReduceWindow, sizes: &[usize]) -> Option<(usize, Direction)> {
+/// reduce-window(x, init), where windows are all of the elements up to some place, or from there on, as a window for
+/// each element, padded with `init` where windows have none, as cumulative sums are that begin with zero. (Windows for each
+/// element are folded in time in proportion to the elements.)
+pub(super) fn as_padded(
+    cx: &mut Simplifier<'_, '_>,
+    op: &ReduceWindow,
+    binary: BinaryOp,
+    [x, init]: [InstrId; 2],
+) -> Result<Option<InstrId>> {
+    let Some(sizes) = cx.draft.array(x).map(|array| array.dims().to_vec()) else { return Ok(None) };
+    let scanned = scanned(op, &sizes).filter(Scanned::has_all);
+    let Some(Scanned { along, direction, low, high }) = scanned else { return Ok(None) };
+    if (low, high) == (0, 0)
+        || !may_repeat(binary, cx.scalar_of(init).and_then(|id| cx.constant(id)))
+    {
+        return Ok(None);
+    }
+    let before = sizes[along] as i64 - 1;
+    let mut op = op.clone();
+    let (pad_low, pad_high) = if direction == Direction::Le { (before, 0) } else { (0, before) };
+    op.window.dims[along] =
+        WindowDim { size: sizes[along], pad_low, pad_high, ..WindowDim::default() };
+    let scan = cx.add(op, &[x, init])?;
+    let mut dims = vec![PadDim::default(); sizes.len()];
+    dims[along] = PadDim { low, high, interior: 0 };
+    cx.add(Pad { dims }, &[scan, init]).map(Some)
+}
+
+/// Windows that are all of the elements up to a place, or from it on.
+pub(super) struct Scanned {
+    /// The dimension that they go along.
+    along: usize,
+    /// How the indices of elements compare with that of the place.
+    direction: Direction,
+    /// How many windows there are more than elements before the first that has one, and behind the last; less than
+    /// zero if fewer.
+    low: i64,
+    high: i64,
+}
+
+impl Scanned {
+    /// Whether these are windows for all elements, with others at most around them.
+    pub(super) fn has_all(&self) -> bool {
+        self.low >= 0 && self.high >= 0
+    }
+}
+
+/// How windows are all of the elements up to a place or from there on, if they are.
+pub(super) fn scanned(op: &ReduceWindow, sizes: &[usize]) -> Option<Scanned> {
     let is_trivial = |dim: &WindowDim| *dim == WindowDim::default();
     let along = op.window.dims.iter().position(|dim| !is_trivial(dim))?;
     let dim = &op.window.dims[along];
-    let before = i64::try_from(sizes[along]).ok()?.checked_sub(1).filter(|&before| before > 0)?;
-    let direction = match (dim.pad_low, dim.pad_high) {
-        (low, 0) if low == before => Direction::Le,
-        (0, high) if high == before => Direction::Ge,
-        _ => return None,
-    };
-    let whole = WindowDim {
-        size: sizes[along],
+    let (length, size) = (i64::try_from(sizes[along]).ok()?, i64::try_from(dim.size).ok()?);
+    let plain = WindowDim {
+        size: dim.size,
         pad_low: dim.pad_low,
         pad_high: dim.pad_high,
         ..WindowDim::default()
     };
     let is_alone = op.window.dims[along + 1..].iter().all(is_trivial);
-    (*dim == whole && is_alone).then_some((along, direction))
+    if *dim != plain || !is_alone || length < 2 {
+        return None;
+    }
+    // One window for each element has as many elements, one less of which are padding on one side; what that side
+    // has more are windows of none, and what it has less are windows that are not there.
+    let empty = |pad: i64| pad.checked_sub(size)?.checked_add(1);
+    match (dim.pad_low, dim.pad_high) {
+        (low, 0) if size >= length => {
+            Some(Scanned { along, direction: Direction::Le, low: empty(low)?, high: 0 })
+        }
+        (0, high) if size >= length => {
+            Some(Scanned { along, direction: Direction::Ge, low: 0, high: empty(high)? })
+        }
+        _ => None,
+    }
 }
