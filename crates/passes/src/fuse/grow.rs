@@ -865,6 +865,14 @@ fn is_alike(computation: &Computation, a: InstrId, b: InstrId) -> bool {
         && from.zip(to).is_some_and(|(from, to)| from.dims() == to.dims())
 }
 
+/// The array whose elements an instruction only gives other sizes.
+fn renamed(computation: &Computation, mut id: InstrId) -> InstrId {
+    while let Op::Reshape(_) = computation.instr(id).op {
+        id = computation.instr(id).operands[0];
+    }
+    id
+}
+
 /// How an instruction joins a group.
 struct Join {
     /// As its own, rather than as a copy.
@@ -1131,6 +1139,7 @@ impl Group {
         }
         let (root, instr) = (computation.instr(self.root), computation.instr(id));
         let is_part = matches!(instr.op, Op::DynamicSlice(_))
+            && instr.operands[0] == root.operands[0]
             && instr.operands[1..] == root.operands[2..]
             && array(computation, id)
                 .zip(array(computation, root.operands[1]))
@@ -1138,11 +1147,15 @@ impl Group {
         !is_part
     }
 
-    /// Whether the root changes a part of what an instruction reads.
+    /// Whether the root changes a part of what an instruction reads, by whatever name.
     fn updates_what_is_read(&self, computation: &Computation, id: InstrId) -> bool {
         let root = computation.instr(self.root);
-        matches!(root.op, Op::DynamicUpdateSlice(_))
-            && computation.instr(id).operands.contains(&root.operands[0])
+        if !matches!(root.op, Op::DynamicUpdateSlice(_)) {
+            return false;
+        }
+        let changed = renamed(computation, root.operands[0]);
+        let operands = &computation.instr(id).operands;
+        operands.iter().any(|&operand| renamed(computation, operand) == changed)
     }
 
     /// Whether the place at which the root changes an array depends on an instruction.
