@@ -75,10 +75,7 @@ fn as_sum(
     let in_memory = |&(d, _): &(usize, usize)| large_shape.dims()[d] != 1;
     let mut paired: Vec<(usize, usize)> = paired.into_iter().filter(in_memory).collect();
     paired.sort_unstable();
-    // The result has batch dimensions first.
     let first_own = dims_of_its_own(large_shape, &paired).next().unwrap_or(usize::MAX);
-    let in_order =
-        batch.is_sorted() && batch.iter().all(|&d| d < first_own || large_shape.dims()[d] == 1);
     let rows: usize =
         dims_of_its_own(large_shape, &paired).map(|d| large_shape.dims()[d]).product();
     let is_down = contracting.iter().all(|&d| d < first_own);
@@ -97,9 +94,17 @@ fn as_sum(
         [false, false] => pairs_up,
         _ => are_vectors || pairs_up && is_short,
     };
-    if !in_order || added == 0 || !is_one {
+    // The result has batch dimensions first. (A few products to add are read where they are, and what follows is computed
+    // in the order of the operand.)
+    let kept: Vec<usize> = (0..large_shape.rank()).filter(|d| !contracting.contains(d)).collect();
+    let own = kept.iter().copied().filter(|d| !batch.contains(d));
+    let order: Vec<usize> = batch.iter().copied().chain(own).collect();
+    let in_order = order.iter().filter(|&&d| large_shape.dims()[d] != 1).is_sorted();
+    if added == 0 || !is_one || !in_order && (added == 1 || !is_short) {
         return Ok(None);
     }
+    let order = order.iter().map(|d| kept.iter().position(|of| of == d));
+    let Some(order) = order.collect::<Option<Vec<usize>>>() else { return Ok(None) };
 
     let result = cx.draft.infer(&op.clone().into(), &[lhs, rhs])?;
     let Some(result) = result.as_array().map(|array| array.dims().to_vec()) else {
@@ -108,8 +113,8 @@ fn as_sum(
     let sizes = large_shape.dims().to_vec();
     let (small_places, small_sizes) = without_units(small_shape.dims());
     // For each dimension of the small one, the one in whose place it comes.
-    let order = paired.iter().map(|&(_, d)| small_places.iter().position(|&place| place == d));
-    let Some(permutation) = order.collect::<Option<Vec<usize>>>() else { return Ok(None) };
+    let places = paired.iter().map(|&(_, d)| small_places.iter().position(|&place| place == d));
+    let Some(permutation) = places.collect::<Option<Vec<usize>>>() else { return Ok(None) };
     let dimensions: Vec<usize> = contracting.clone();
     let shape = ArrayShape::new(ty, &sizes[..])?;
     let x = converted(cx, large, ty)?;
@@ -125,6 +130,7 @@ fn as_sum(
     let sum = addition(ty)?;
     let to_apply = cx.draft.module().push(sum)?;
     let sum = cx.add(Reduce { dimensions, to_apply }, &[product, zero])?;
+    let sum = cx.transpose(sum, order)?;
     let sum = cx.reshape(sum, &result)?;
     converted(cx, sum, op.element).map(Some)
 }
