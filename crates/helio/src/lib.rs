@@ -30,6 +30,7 @@ mod checks;
 mod client;
 mod compiled;
 mod constant;
+mod constants;
 mod custom_call;
 #[cfg(feature = "data")]
 pub mod data;
@@ -94,8 +95,8 @@ pub use transfer::{HostBytes, HostLayout, TypedView};
 pub mod passes {
     pub use helio_ir::Capabilities;
     pub use helio_passes::{
-        OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,
-        watch,
+        ConstantEvaluator, Interpreted, OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver,
+        find_pass, optimize, run_passes, watch,
     };
 }
 
@@ -280,7 +281,9 @@ impl Executable {
                 let watch = Watch::new(&module, &options.limits);
                 let level = options.opt_level;
                 let observer = options.observer.as_deref();
-                let cx = PassCx { observer, subnormals, ..PassCx::new(&watch, &*chosen.backend) };
+                let constants = &constants::Constants { client: &client, options };
+                let cx = PassCx::new(&watch, &*chosen.backend);
+                let cx = PassCx { observer, subnormals, constants, ..cx };
                 let optimized = helio_passes::optimize(module.clone(), level, &cx);
                 let compiled = optimized.and_then(|module| {
                     let result = &program_shape.result;

@@ -94,3 +94,31 @@ fn where_memory_is_short_products_go_on_without() {
     assert_eq!(program.run(&[x, before]).expect("a result"), want);
     assert!(client.memory_stats().live_bytes < live + WEIGHTS, "{:?}", client.memory_stats());
 }
+
+#[test]
+fn what_is_made_of_constants_is_computed_once() {
+    // Gates of a recurrent network in another order, as PyTorch exports them.
+    let text = "ENTRY e {
+      x = f32[1,300] parameter(0)
+      w = f32[1200,300] parameter(1)
+      a = f32[300,300] slice(w), slice={[900:1200], [0:300]}
+      b = f32[900,300] slice(w), slice={[0:900], [0:300]}
+      ab = f32[1200,300] concatenate(a, b), dimensions={0}
+      t = f32[300,1200] transpose(ab), dimensions={1,0}
+      half = f32[] constant(0.5)
+      halves = f32[300,1200] broadcast(half), dimensions={}
+      h = f32[300,1200] multiply(t, halves)
+      ROOT y = f32[1,1200] dot(x, h), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    }";
+    let (x, w) = (numbers([1, 300], 1), numbers([1200, 300], 2));
+    let options = CompileOptions::default();
+    let whole = helio::compile(helio::parse(text).expect("a program"), &options);
+    let whole = whole.expect("compiled");
+    let bound = helio::parse(text).expect("a program");
+    let bound = helio::bind(bound, [(1, w.clone())]).expect("a program");
+    let bound = helio::compile(bound, &options).expect("compiled");
+    let want = whole.run(&[x.clone(), w]).expect("a result");
+    assert_eq!(bound.run(&[x]).expect("a result"), want);
+    assert!(whole.steps().count() > 1, "what is done to the weights");
+    assert_eq!(bound.steps().count(), 1, "the product");
+}

@@ -43,6 +43,7 @@ mod branches;
 mod canonicalize;
 mod channels;
 mod components;
+mod constants;
 mod dce;
 mod expand;
 mod fuse;
@@ -57,6 +58,7 @@ mod turn_operands;
 mod unroll;
 mod windows;
 
+pub use constants::{ConstantEvaluator, Interpreted};
 pub use pass::{
     OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,
 };

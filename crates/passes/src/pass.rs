@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use helio_eval::Subnormals;
 use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
+use crate::constants::{ConstantEvaluator, Interpreted, compute_constants};
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
@@ -36,6 +37,8 @@ pub struct PassCx<'a> {
     pub capabilities: &'a dyn Capabilities,
     /// What arithmetic does with subnormal numbers, when it is done now as in a run.
     pub subnormals: Subnormals,
+    /// Computes what depends on large constants.
+    pub constants: &'a dyn ConstantEvaluator,
     /// Is shown what each pass has made.
     pub observer: Option<&'a dyn PassObserver>,
 }
@@ -48,9 +51,10 @@ pub trait PassObserver: fmt::Debug + Send + Sync {
 
 impl<'a> PassCx<'a> {
     /// Passes within the limits of `watch`, for a back end with these capabilities; subnormal numbers
-    /// are flushed.
+    /// are flushed, and constants are computed by the interpreter.
     pub fn new(watch: &'a Watch, capabilities: &'a dyn Capabilities) -> Self {
-        PassCx { watch, capabilities, subnormals: Subnormals::Flush, observer: None }
+        let (subnormals, constants) = (Subnormals::Flush, &Interpreted);
+        PassCx { watch, capabilities, subnormals, constants, observer: None }
     }
 }
 
@@ -90,6 +94,7 @@ pub const PIPELINE: &[Pass] = &[
     EXPAND,
     INLINE,
     SIMPLIFY,
+    COMPUTE_CONSTANTS,
     SELECT_BRANCHES,
     SIMPLIFY_LOOPS,
     UNROLL_LOOPS,
@@ -146,6 +151,13 @@ const SIMPLIFY: Pass = Pass {
     summary: "Applies laws of arithmetic and movement, folds constants and merges what is equal, all in one walk.",
     level: OptLevel::Less,
     run: simplify::simplify,
+};
+
+const COMPUTE_CONSTANTS: Pass = Pass {
+    name: "compute-constants",
+    summary: "Computes what depends on large constants alone, as weights in another order.",
+    level: OptLevel::Default,
+    run: compute_constants,
 };
 
 const SELECT_BRANCHES: Pass = Pass {

@@ -280,6 +280,11 @@ impl Builder {
         dst
     }
 
+    /// The number that an index is, if it is constant.
+    pub(crate) fn constant_index(&self, index: Value) -> Option<i64> {
+        self.ints.get(&index).copied()
+    }
+
     /// An operation on indices.
     pub fn index_op(&mut self, op: IndexOp, a: Value, b: Value) -> Value {
         if let (Some(&a), Some(&b)) = (self.ints.get(&a), self.ints.get(&b)) {

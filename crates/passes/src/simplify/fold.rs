@@ -11,7 +11,7 @@ use crate::draft::unnamed;
 
 /// Neither operands nor result of what is folded have more elements: large constants cost memory
 /// and time that computing them again does not.
-const MAX_ELEMENTS: usize = 4096;
+pub(crate) const MAX_ELEMENTS: usize = 4096;
 
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
@@ -124,7 +124,7 @@ fn known<'a>(cx: &'a Simplifier<'_, '_>, id: InstrId) -> Option<&'a Array> {
 }
 
 /// Broadcasts and gathers make constants large, and what calls computations may take long.
-fn may_fold(op: &Op) -> bool {
+pub(crate) fn may_fold(op: &Op) -> bool {
     match op.reads() {
         Reads::Aligned => op.callees().is_empty(),
         Reads::Placed => !matches!(op, Op::Broadcast(_) | Op::Gather(_) | Op::DynamicReshape(_)),

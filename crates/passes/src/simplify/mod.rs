@@ -14,7 +14,7 @@ mod convolution;
 mod dot;
 mod dot_sums;
 mod floor;
-mod fold;
+pub(crate) mod fold;
 mod indexed;
 mod interleaved;
 mod logic;

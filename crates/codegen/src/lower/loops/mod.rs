@@ -619,6 +619,19 @@ impl<'g, 'm> Loops<'g, 'm> {
                 Vec::new()
             });
         } else {
+            // Whole vectors first, so that it is known how many lanes the last has.
+            if let Some([first, end]) = constants(b, [from, hi])
+                && end - first > self.lanes
+            {
+                let whole = b.index(first + (end - first) / self.lanes * self.lanes);
+                b.for_loop(from, whole, self.lanes, &[], |b, var, _| {
+                    self.emit.vars[usize::from(vector)] = Some(var);
+                    let points = self.beside([Point::default()].into_iter());
+                    self.near(b, 0, &points);
+                    Vec::new()
+                });
+                from = whole;
+            }
             b.for_loop(from, hi, self.lanes, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let mask = Some(b.mask_below(var, hi));
@@ -687,4 +700,9 @@ impl<'g, 'm> Loops<'g, 'm> {
             self.emit.store(b, place, store.ty, elem);
         }
     }
+}
+
+/// The numbers that two indices are, if both are constant.
+fn constants(b: &Builder, [a, z]: [Value; 2]) -> Option<[i64; 2]> {
+    Some([b.constant_index(a)?, b.constant_index(z)?])
 }

@@ -1,0 +1,31 @@
+//! What depends on constants alone, computed by compiled code while the program is compiled.
+
+use helio_eval::Subnormals;
+use helio_ir::{Literal, Module, Result, Verified};
+use helio_passes::ConstantEvaluator;
+
+use crate::{Client, CompileOptions, Executable, RunOptions};
+
+/// Compiles and runs programs for another's compilation.
+pub(crate) struct Constants<'a> {
+    pub client: &'a Client,
+    /// Those of the other compilation.
+    pub options: &'a CompileOptions,
+}
+
+impl ConstantEvaluator for Constants<'_> {
+    fn evaluate(
+        &self,
+        module: Verified<Module>,
+        args: &[Literal],
+        subnormals: Subnormals,
+    ) -> Result<Literal> {
+        // It runs once, and on one device.
+        let options =
+            CompileOptions { subnormals, assignment: None, observer: None, ..self.options.clone() };
+        let program = Executable::new(self.client.clone(), module.into_inner(), &options)
+            .map_err(|errors| errors.first().clone())?;
+        let options = RunOptions::default().with_limits(self.options.limits.clone());
+        program.run_with(args, &options)
+    }
+}
