@@ -38,7 +38,8 @@ impl ConstantEvaluator for Interpreted {
     }
 }
 
-/// The most bytes that are computed for each byte of large constants: these may be needed themselves.
+/// The most bytes that are computed for each byte of large constants: a bound on memory, where a constant is used in several
+/// ways. (Not measured: of weights, most are used in one.)
 const MAX_GROWTH: usize = 2;
 
 /// What an instruction's value depends on.

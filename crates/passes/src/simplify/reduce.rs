@@ -1,8 +1,11 @@
 //! Rules for `reduce` and `reduce-window`.
 
-use helio_ir::ops::{Broadcast, Reduce, ReduceWindow, Reshape, Tuple, WindowDim};
+use helio_ir::ops::{Broadcast, Constant, Reduce, ReduceWindow, Reshape, Tuple, WindowDim};
 use helio_ir::types::MAX_RANK;
-use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
+use helio_ir::{
+    Array, ArrayShape, BinaryOp, CompId, ElementType, InstrId, Native, Op, Result, Shape,
+    dispatch_type,
+};
 
 use super::Simplifier;
 use super::movement::follow_units;
@@ -103,7 +106,59 @@ pub(super) fn simpler(
     {
         return Ok(Some(dot));
     }
+    if let Some(reduced) = rows_last(cx, op, (x, init), &dims, binary)? {
+        return Ok(Some(reduced));
+    }
     through_source(cx, op, (x, init), &others, (binary, result))
+}
+
+/// Rows that are folded last, if other dimensions are, have fewer bytes than these, and at least as many with those next
+/// to them; ...
+const SHORT_ROW: usize = 64;
+/// ... and at least as many elements. (Of two, both can be read by one permutation.)
+const MIN_ROW: usize = 3;
+/// Folds of so many elements are written out.
+const MAX_WRITTEN_OUT: usize = 8;
+/// The fewest elements for which a fold becomes two: they take longer to compile.
+const MIN_ELEMENTS: usize = 1 << 10;
+
+/// reduce(x) → reduce(reduce(x)), where short rows are folded together with other dimensions, as the points of blocks of
+/// an image are: the others first, along rows next to each other, in whole vectors.
+fn rows_last(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Reduce,
+    (x, init): (InstrId, InstrId),
+    dims: &[usize],
+    binary: BinaryOp,
+) -> Result<Option<InstrId>> {
+    let Some(element) = cx.draft.array(x).map(|array| array.element()) else { return Ok(None) };
+    // Narrow floats would be rounded in between.
+    let is_narrow = element.is_float() && element.size_bytes() < 4;
+    let reorders = binary != BinaryOp::Subtract && may_reorder(binary, element);
+    if is_narrow || element.is_complex() || !reorders {
+        return Ok(None);
+    }
+    let is_folded = |d: &usize| op.dimensions.contains(d);
+    let size = |range: std::ops::Range<usize>| dims[range].iter().product::<usize>();
+    let row = (0..dims.len()).rposition(|d| !is_folded(&d)).map_or(0, |d| d + 1);
+    let side = (0..row).rposition(|d| is_folded(&d)).map_or(0, |d| d + 1);
+    let length = size(row..dims.len());
+    let others: usize = (0..side).filter(is_folded).map(|d| dims[d]).product();
+    let bytes = |elements: usize| elements.saturating_mul(element.size_bytes().max(4));
+    let pays = length >= MIN_ROW
+        && bytes(length) < SHORT_ROW
+        && bytes(size(side..dims.len())) >= SHORT_ROW
+        && others > 1
+        && others.saturating_mul(length) > MAX_WRITTEN_OUT
+        && size(0..dims.len()) >= MIN_ELEMENTS;
+    let (true, Some(neutral)) = (pays, binary.neutral(element)) else { return Ok(None) };
+    let neutral = dispatch_type!(element, T => Array::scalar(<T as Native>::from_bits(neutral)));
+    let neutral = cx.add(Constant::new(neutral), &[])?;
+    let (first, last): (Vec<usize>, Vec<usize>) = op.dimensions.iter().partition(|&&d| d < row);
+    let last = last.into_iter().map(|d| d - first.len()).collect();
+    let to_apply = op.to_apply;
+    let folded = cx.add(Reduce { dimensions: first, to_apply }, &[x, neutral])?;
+    cx.add(Reduce { dimensions: last, to_apply }, &[folded, init]).map(Some)
 }
 
 /// The reduction of the array that `x` only rearranges or repeats.
