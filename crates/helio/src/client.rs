@@ -296,6 +296,11 @@ impl Client {
         self.shared.constants.packed(constant, layout, bytes, self.memory())
     }
 
+    /// What programs have as constants.
+    pub(crate) fn constants(&self) -> &Constants {
+        &self.shared.constants
+    }
+
     /// The bytes of a program's constant. Errors: `ResourceExhausted`.
     pub(crate) fn constant(&self, array: &Array) -> Result<View> {
         Ok(self.shared.constants.view(array, self.memory())?)

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use helio_ir::Array;
+use helio_ir::{Array, Literal, WeakArray};
 use helio_runtime::kernels::gemm::RightLayout;
 use helio_runtime::program::LENT_ALIGN;
 use helio_runtime::{Block, Memory, OutOfMemory, View};
@@ -35,6 +35,33 @@ struct Shared {
     full: usize,
     /// What is packed of constants, by their address and how products see them.
     packed: HashMap<(usize, RightLayout), Weak<PackedConstant>>,
+    /// What was computed of constants.
+    computed: Vec<Computed>,
+}
+
+/// What a program has given.
+#[derive(Debug)]
+struct Computed {
+    /// The program's text, and what else its results depend on.
+    program: String,
+    args: Vec<WeakArray>,
+    results: Vec<WeakArray>,
+}
+
+impl Computed {
+    /// The results, as long as programs have them all.
+    fn results(&self) -> Option<Vec<Literal>> {
+        self.results.iter().map(|result| result.upgrade().map(Literal::Array)).collect()
+    }
+
+    /// Whether it is this program, run for these arrays.
+    fn is(&self, program: &str, args: &[Literal]) -> bool {
+        let is_arg =
+            |(kept, arg): (&WeakArray, &Literal)| arg.as_array().is_some_and(|a| kept.is(a));
+        self.program == program
+            && self.args.len() == args.len()
+            && self.args.iter().zip(args).all(is_arg)
+    }
 }
 
 /// The elements of a literal, and perhaps a copy of them as bytes.
@@ -99,6 +126,27 @@ impl Constants {
         packed
     }
 
+    /// What a program gives for constants, if it was run for them and other programs have that still. `program` is its text,
+    /// and what else its results depend on.
+    pub(crate) fn computed(&self, program: &str, args: &[Literal]) -> Option<Vec<Literal>> {
+        self.lock()
+            .computed
+            .iter()
+            .filter(|kept| kept.is(program, args))
+            .find_map(Computed::results)
+    }
+
+    /// Remembers what a program gave.
+    pub(crate) fn remember(&self, program: String, args: &[Literal], results: &[Literal]) {
+        let weak = |all: &[Literal]| -> Option<Vec<WeakArray>> {
+            all.iter().map(|literal| Some(literal.as_array()?.downgrade())).collect()
+        };
+        let (Some(args), Some(results)) = (weak(args), weak(results)) else { return };
+        let mut shared = self.lock();
+        shared.computed.retain(|kept| kept.results().is_some());
+        shared.computed.push(Computed { program, args, results });
+    }
+
     /// What the lock guards is whole whenever it is free, so a panic elsewhere spoils nothing.
     fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
@@ -132,6 +180,23 @@ mod tests {
             assert_eq!(view(&large).as_slice().as_ptr(), elements);
             assert_eq!(memory.live_bytes(), 0);
         }
+    }
+
+    #[test]
+    fn what_was_computed_is_known_while_it_is_in_use() {
+        let constants = Constants::default();
+        let literal = |byte: u8| Literal::from(Array::new([64], vec![byte; 64]).expect("an array"));
+        let (args, others, results) = ([literal(1)], [literal(1)], [literal(2)]);
+        constants.remember("negate".into(), &args, &results);
+        let found = constants.computed("negate", &args).expect("it is known");
+        assert_eq!(found, results);
+        // Equal elements elsewhere are another constant.
+        assert!(constants.computed("negate", &others).is_none());
+        assert!(constants.computed("abs", &args).is_none());
+        drop((found, results));
+        assert!(constants.computed("negate", &args).is_none(), "nobody has it");
+        constants.remember("abs".into(), &args, &[literal(3)]);
+        assert_eq!(constants.lock().computed.len(), 1, "what nobody has is forgotten");
     }
 
     #[test]

@@ -29,8 +29,8 @@ mod buffer;
 mod checks;
 mod client;
 mod compiled;
+mod computed;
 mod constant;
-mod constants;
 mod custom_call;
 #[cfg(feature = "data")]
 pub mod data;
@@ -281,7 +281,7 @@ impl Executable {
                 let watch = Watch::new(&module, &options.limits);
                 let level = options.opt_level;
                 let observer = options.observer.as_deref();
-                let constants = &constants::Constants { client: &client, options };
+                let constants = &computed::OfConstants { client: &client, options };
                 let cx = PassCx::new(&watch, &*chosen.backend);
                 let cx = PassCx { observer, subnormals, constants, ..cx };
                 let optimized = helio_passes::optimize(module.clone(), level, &cx);

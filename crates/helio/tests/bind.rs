@@ -117,8 +117,12 @@ fn what_is_made_of_constants_is_computed_once() {
     let bound = helio::parse(text).expect("a program");
     let bound = helio::bind(bound, [(1, w.clone())]).expect("a program");
     let bound = helio::compile(bound, &options).expect("compiled");
-    let want = whole.run(&[x.clone(), w]).expect("a result");
-    assert_eq!(bound.run(&[x]).expect("a result"), want);
+    let want = whole.run(&[x.clone(), w.clone()]).expect("a result");
+    assert_eq!(bound.run(std::slice::from_ref(&x)).expect("a result"), want);
+    // Another program has the same constant in memory, as long as the first is there.
+    let again = || helio::bind(helio::parse(text).expect("a program"), [(1, w.clone())]);
+    let again = helio::compile(again().expect("a program"), &options).expect("compiled");
+    assert_eq!(again.run(std::slice::from_ref(&x)).expect("a result"), want);
     assert!(whole.steps().count() > 1, "what is done to the weights");
     assert_eq!(bound.steps().count(), 1, "the product");
 }

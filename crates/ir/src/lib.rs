@@ -51,6 +51,8 @@ pub use operands::Operands;
 pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
 pub use origin::{Origin, OriginId, OriginSet, OriginUnions, SourceLine};
 pub use sharding::Sharding;
+#[doc(hidden)]
+pub use types::WeakArray;
 pub use types::{
     Array, ArrayData, ArrayShape, DimKind, ElementType, Layout, Literal, Native, Number, Shape,
 };

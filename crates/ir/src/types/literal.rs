@@ -1,7 +1,7 @@
 //! Literals: values of any shape in the host's memory, arrays row-major.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::{ArrayShape, DimKind, ElementType, Native, Number, Shape};
 use crate::memory::{self, Account};
@@ -173,7 +173,37 @@ pub struct Array {
     data: Arc<CountedData>,
 }
 
+/// What an array leaves behind: the array, as long as something else has its elements.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct WeakArray {
+    shape: ArrayShape,
+    sizes: Vec<usize>,
+    data: Weak<CountedData>,
+}
+
+impl WeakArray {
+    /// The array, if something has its elements.
+    pub fn upgrade(&self) -> Option<Array> {
+        let (shape, sizes) = (self.shape.clone(), self.sizes.clone());
+        Some(Array { shape, sizes, data: self.data.upgrade()? })
+    }
+
+    /// Whether it is an array: the same elements in memory in the same shape, not equal ones.
+    pub fn is(&self, array: &Array) -> bool {
+        let is_same = std::ptr::eq(self.data.as_ptr(), Arc::as_ptr(&array.data));
+        is_same && (&self.shape, &self.sizes) == (&array.shape, &array.sizes)
+    }
+}
+
 impl Array {
+    /// What remains of it for those who do not keep it.
+    #[doc(hidden)]
+    pub fn downgrade(&self) -> WeakArray {
+        let (shape, sizes) = (self.shape.clone(), self.sizes.clone());
+        WeakArray { shape, sizes, data: Arc::downgrade(&self.data) }
+    }
+
     /// An array of static size. Errors: as for [`ArrayShape::new`], and `literal.C1` unless there
     /// are as many values as the sizes call for.
     pub fn new<T: Native>(dims: impl Into<Vec<usize>>, values: Vec<T>) -> Result<Self> {

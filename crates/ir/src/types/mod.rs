@@ -13,7 +13,7 @@ pub use display::ArrayDisplay;
 pub use element::ElementType;
 pub use float_format::{FloatFormat, FloatSpecials};
 pub use layout::Layout;
-pub use literal::{Array, ArrayData, Literal};
+pub use literal::{Array, ArrayData, Literal, WeakArray};
 pub use native::{F8E8M0FNU, I2, I4, Native, Number, U2, U4};
 pub use plain::Plain;
 pub use shape::{ArrayShape, DimKind, IndexIter, MAX_RANK, Shape, strides};
