@@ -28,7 +28,7 @@ pub(super) enum FusionClass {
 }
 
 /// The most elements of a fold that is written out, rather than be a loop.
-pub(super) const MAX_WRITTEN_OUT: usize = 8;
+pub(crate) const MAX_WRITTEN_OUT: usize = 8;
 /// The most elements of a transpose that joins a fusion although it moves the last dimension.
 const MAX_TRANSPOSED: usize = 1 << 12;
 /// The largest distance of elements, in elements, that are read and written as whole vectors with what is between them.

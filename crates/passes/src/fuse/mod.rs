@@ -28,6 +28,7 @@ use crate::draft::{Draft, Original, unnamed};
 use crate::pass::PassCx;
 use crate::rebuild::rebuild;
 use class::FusionClass;
+pub(crate) use class::MAX_WRITTEN_OUT;
 use grow::{Group, Groups};
 use order::Unit;
 use shared::{Outline, Shared};

@@ -1,15 +1,13 @@
 //! Rules for `reduce` and `reduce-window`.
 
-use helio_ir::ops::{Broadcast, Constant, Reduce, ReduceWindow, Reshape, Tuple, WindowDim};
+use helio_ir::ops::{Broadcast, Reduce, ReduceWindow, Reshape, Tuple, WindowDim};
 use helio_ir::types::MAX_RANK;
-use helio_ir::{
-    Array, ArrayShape, BinaryOp, CompId, ElementType, InstrId, Native, Op, Result, Shape,
-    dispatch_type,
-};
+use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
 use super::movement::follow_units;
 use super::{scan, sum_products};
+use crate::fuse::MAX_WRITTEN_OUT;
 use crate::recognize::{commutes, is_idempotent, may_repeat, reducer};
 
 impl Simplifier<'_, '_> {
@@ -117,8 +115,6 @@ pub(super) fn simpler(
 const SHORT_ROW: usize = 64;
 /// ... and at least as many elements. (Of two, both can be read by one permutation.)
 const MIN_ROW: usize = 3;
-/// Folds of so many elements are written out.
-const MAX_WRITTEN_OUT: usize = 8;
 /// The fewest elements for which a fold becomes two: they take longer to compile.
 const MIN_ELEMENTS: usize = 1 << 10;
 
@@ -151,9 +147,10 @@ fn rows_last(
         && others > 1
         && others.saturating_mul(length) > MAX_WRITTEN_OUT
         && size(0..dims.len()) >= MIN_ELEMENTS;
-    let (true, Some(neutral)) = (pays, binary.neutral(element)) else { return Ok(None) };
-    let neutral = dispatch_type!(element, T => Array::scalar(<T as Native>::from_bits(neutral)));
-    let neutral = cx.add(Constant::new(neutral), &[])?;
+    if !pays {
+        return Ok(None);
+    }
+    let Some(neutral) = cx.neutral(binary, element)? else { return Ok(None) };
     let (first, last): (Vec<usize>, Vec<usize>) = op.dimensions.iter().partition(|&&d| d < row);
     let last = last.into_iter().map(|d| d - first.len()).collect();
     let to_apply = op.to_apply;

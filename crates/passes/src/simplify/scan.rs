@@ -2,13 +2,10 @@
 //! around them is code without a step of its own for each.
 
 use helio_ir::ops::{
-    Broadcast, Compare, Constant, Direction, Iota, Pad, PadDim, Reduce, ReduceWindow, Select,
-    WindowDim,
+    Broadcast, Compare, Direction, Iota, Pad, PadDim, Reduce, ReduceWindow, Select, WindowDim,
 };
 use helio_ir::types::MAX_RANK;
-use helio_ir::{
-    Array, ArrayShape, BinaryOp, ElementType, InstrId, Native, Op, Result, dispatch_type,
-};
+use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Op, Result};
 
 use super::Simplifier;
 use crate::recognize::may_repeat;
@@ -35,10 +32,7 @@ pub(super) fn as_fold(
     };
     let length = sizes[along];
     let folded = sizes.iter().try_fold(length, |count, &size| count.checked_mul(size));
-    let (Some(neutral), Some(1..=MAX_FOLDED)) = (binary.neutral(element), folded) else {
-        return Ok(None);
-    };
-    if sizes.len() >= MAX_RANK {
+    if !matches!(folded, Some(1..=MAX_FOLDED)) || sizes.len() >= MAX_RANK {
         return Ok(None);
     }
     if !may_repeat(binary, cx.scalar_of(init).and_then(|id| cx.constant(id))) {
@@ -55,8 +49,7 @@ pub(super) fn as_fold(
     // Where it lies: along the new dimension, in place of its own.
     let places = (1..=sizes.len()).map(|d| if d == along + 1 { 0 } else { d }).collect();
     let elements = cx.add(Broadcast { shape: shape(element)?, dimensions: places }, &[x])?;
-    let neutral = dispatch_type!(element, T => Array::scalar(<T as Native>::from_bits(neutral)));
-    let neutral = cx.add(Constant::new(neutral), &[])?;
+    let Some(neutral) = cx.neutral(binary, element)? else { return Ok(None) };
     let neutral = cx.broadcast_scalar(neutral, &all)?;
     let elements = cx.add(Select, &[is_within, elements, neutral])?;
     cx.add(Reduce { dimensions: vec![0], to_apply: op.to_apply }, &[elements, init]).map(Some)

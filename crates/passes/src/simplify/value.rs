@@ -50,6 +50,17 @@ impl Simplifier<'_, '_> {
         self.add(Constant::new(scalar), &[])
     }
 
+    /// The scalar that changes no number with which it is combined, if there is one.
+    pub(super) fn neutral(
+        &mut self,
+        op: BinaryOp,
+        element: ElementType,
+    ) -> Result<Option<InstrId>> {
+        let Some(bits) = op.neutral(element) else { return Ok(None) };
+        let scalar = dispatch_type!(element, T => Array::scalar(<T as Native>::from_bits(bits)));
+        self.add(Constant::new(scalar), &[]).map(Some)
+    }
+
     /// A scalar in all elements of an array of these sizes.
     pub(super) fn broadcast_scalar(&mut self, scalar: InstrId, dims: &[usize]) -> Result<InstrId> {
         let element = match self.draft.array(scalar) {
