@@ -16,7 +16,7 @@ use crate::kernel::{
 };
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Inst, Reg, Src, VectorInst};
+use crate::x86::mir::{Address, Inst, Reg, VectorInst};
 use crate::x86::ops;
 
 /// Elements so many apart are permuted from as many vectors, for each column alone; others are gathered.
@@ -37,7 +37,7 @@ enum RowsOn {
 }
 
 /// Which elements of a vector are accessed.
-enum Elements {
+enum Accessed {
     None,
     Some(Reg),
     All,
@@ -171,7 +171,7 @@ impl Select<'_> {
             let row = |l: usize| Some((start + l) / apart).filter(|_| (start + l) % apart <= last);
             let mask = match &on {
                 Some(on) => self.mask_of_rows(on, lane, row),
-                None => Elements::All,
+                None => Accessed::All,
             };
             sources.push(self.source(lane, mem, at, mask));
         }
@@ -219,13 +219,13 @@ impl Select<'_> {
         for (n, reg) in made.into_iter().enumerate() {
             let mask = match &on {
                 Some(on) => self.mask_of_rows(on, lane, |l| Some((n * lanes + l) / count)),
-                None => Elements::All,
+                None => Accessed::All,
             };
             let at = at.plus((n * bytes) as i32);
             match mask {
-                Elements::All => self.contiguous_store(reg, mem, at, None, past),
-                Elements::Some(mask) => self.contiguous_store(reg, mem, at, Some(mask), false),
-                Elements::None => {}
+                Accessed::All => self.contiguous_store(reg, mem, at, None, past),
+                Accessed::Some(mask) => self.contiguous_store(reg, mem, at, Some(mask), false),
+                Accessed::None => {}
             }
         }
         true
@@ -255,7 +255,7 @@ impl Select<'_> {
         on: &RowsOn,
         lane: Lane,
         row: impl Fn(usize) -> Option<usize>,
-    ) -> Elements {
+    ) -> Accessed {
         let lanes = self.kernel.lanes;
         match *on {
             RowsOn::Known(on) => {
@@ -263,9 +263,9 @@ impl Select<'_> {
                 let elements = (0..lanes).filter(is_on).fold(0, |bits, l| bits | 1 << l);
                 let mask = self.mask_of(elements);
                 match elements {
-                    0 => Elements::None,
-                    _ if self.has_all(Some(mask)) => Elements::All,
-                    _ => Elements::Some(mask),
+                    0 => Accessed::None,
+                    _ if self.has_all(Some(mask)) => Accessed::All,
+                    _ => Accessed::Some(mask),
                 }
             }
             RowsOn::Vector(on) => {
@@ -274,32 +274,23 @@ impl Select<'_> {
                 let mask = self.mask_reg();
                 let test = ops::test(true, lane.bytes() == 8);
                 self.op2(test, self.len(lane), mask, spread, wanted);
-                Elements::Some(mask)
+                Accessed::Some(mask)
             }
         }
     }
 
     /// Elements side by side; those that are not read are zero.
-    fn source(&mut self, lane: Lane, mem: Mem, at: Address, elements: Elements) -> Reg {
-        let len = self.len(lane);
-        let mask = match elements {
-            Elements::None => return self.bits(lane, 0),
-            Elements::Some(mask) => mask,
-            Elements::All => {
-                let source = self.vector(len);
+    fn source(&mut self, lane: Lane, mem: Mem, at: Address, accessed: Accessed) -> Reg {
+        let mask = match accessed {
+            Accessed::None => return self.bits(lane, 0),
+            Accessed::Some(mask) => mask,
+            Accessed::All => {
+                let source = self.vector(self.len(lane));
                 self.load_to(source, mem, at);
                 return source;
             }
         };
-        let (op, dst) = (ops::load(mem), self.vector(len));
-        let (a, b, zero, imm) = (Reg::NONE, Src::Mem(at), true, None);
-        self.push(Inst::Vector(VectorInst { op, len, dst, a, b, mask, zero, imm }));
-        if mem != Mem::BF16 {
-            return dst;
-        }
-        let source = self.vector(len);
-        self.move_to_high_half(source, dst);
-        source
+        self.load_some(mem, at, mask)
     }
 
     /// The registers that are wanted.

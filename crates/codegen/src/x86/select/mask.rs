@@ -190,15 +190,15 @@ impl Select<'_> {
         // A loop's variable is below its bound.
         let around = self.scopes.last().and_then(|scope| scope.loop_of);
         let positive = around == Some((index, end));
-        let (at, below) = (index, end);
+        let lanes = self.kernel.lanes as u8;
+        let whole = |value: Value| self.multiples[value.0 as usize] % i64::from(lanes) == 0;
+        let is_all_or_none = whole(index) && whole(end);
         let (index, end) = (self.reg(index), self.reg(end));
         let count = self.general();
-        let lanes = self.kernel.lanes as u8;
         self.push(Inst::Below { dst: count, index, end, lanes, positive });
         let mask = self.define(dst);
         self.below_to(mask, count);
-        let [index, end] = [at, below].map(|value| self.multiples[value.0 as usize]);
-        if (index % i64::from(lanes), end % i64::from(lanes)) == (0, 0) {
+        if is_all_or_none {
             let all = self.known_lanes(None).unwrap_or(0);
             self.note_all_or_none(mask, all);
         }

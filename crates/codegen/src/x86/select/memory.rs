@@ -63,6 +63,20 @@ impl Select<'_> {
         }
     }
 
+    /// Elements side by side of the lanes of a mask, others being zero (AVX-512).
+    pub(super) fn load_some(&mut self, mem: Mem, at: Address, mask: Reg) -> Reg {
+        let len = self.len(mem.lane());
+        let (op, low) = (ops::load(mem), self.vector(len));
+        let (a, b, zero, imm) = (Reg::NONE, Src::Mem(at), true, None);
+        self.push(Inst::Vector(VectorInst { op, len, dst: low, a, b, mask, zero, imm }));
+        if mem != Mem::BF16 {
+            return low;
+        }
+        let to = self.vector(len);
+        self.move_to_high_half(to, low);
+        to
+    }
+
     /// Elements side by side; whether it was done.
     fn contiguous_load(&mut self, dst: Value, mem: Mem, at: Address, mask: Option<Reg>) -> bool {
         let Some(mask) = mask else {

@@ -165,27 +165,14 @@ impl Select<'_> {
         let mut made: Option<Reg> = None;
         for (Neighbours { first, count, lanes: wanted }, start) in self.blocks_of(mem, elements)? {
             let from = at.plus(start);
-            let block = self.vector(len);
-            if count == lanes {
+            let block = if count == lanes {
+                let block = self.vector(len);
                 self.load_to(block, mem, from);
+                block
             } else {
                 let mask = self.mask_of((1 << count) - 1);
-                let (op, a, b, zero) = (ops::load(mem), Reg::NONE, Src::Mem(from), true);
-                let low = if mem == Mem::BF16 { self.vector(len) } else { block };
-                self.push(Inst::Vector(VectorInst {
-                    op,
-                    len,
-                    dst: low,
-                    a,
-                    b,
-                    mask,
-                    zero,
-                    imm: None,
-                }));
-                if mem == Mem::BF16 {
-                    self.move_to_high_half(block, low);
-                }
-            }
+                self.load_some(mem, from, mask)
+            };
             // Lanes of the block join those that are there already.
             let element = |l: usize| elements[l].filter(|_| wanted >> l & 1 == 1);
             let order = |l: usize| match (element(l), made) {
