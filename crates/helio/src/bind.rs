@@ -9,7 +9,8 @@ use helio_ir::{Error, Literal, Module, Op, Result, ops};
 ///
 /// `values` gives values by the numbers of their parameters. Those that are left are numbered anew, in their
 /// order. What is compiled then has more to go by: what depends on constants alone and takes no more memory than
-/// they do is computed beforehand, once for all programs of a client, and products with many rows pack a constant right operand once, in the order in which they read it, and
+/// they do is computed beforehand, once for all programs of a client, and products with many rows pack a
+/// constant right operand once, in the order in which they read it, and
 /// not in every run. Large values are not copied; what is packed of them takes as much memory again, which
 /// [`Client::memory_stats`](crate::Client::memory_stats) counts, is shared by all programs of a client to
 /// which the same literal is bound, and is not taken if that were more than half of the memory still free.

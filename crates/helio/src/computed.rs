@@ -21,7 +21,8 @@ impl ConstantEvaluator for OfConstants<'_> {
         args: &[Literal],
         subnormals: Subnormals,
     ) -> Result<Literal> {
-        let key = format!("{:?} {subnormals:?}\n{}", self.options.backend, print(&module));
+        let CompileOptions { backend, opt_level, .. } = self.options;
+        let key = format!("{backend:?} {opt_level:?} {subnormals:?}\n{}", print(&module));
         if let Some(known) = self.client.constants().computed(&key, args) {
             return Ok(Literal::Tuple(known));
         }
