@@ -38,6 +38,16 @@ impl<'a, T> Disjoint<'a, T> {
         self.len == 0
     }
 
+    /// How many elements there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the slice begins, for who writes elements that no other task accesses.
+    pub(super) fn start(&self) -> *mut T {
+        self.start
+    }
+
     /// These elements, checked to lie inside.
     ///
     /// # Safety

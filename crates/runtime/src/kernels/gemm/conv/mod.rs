@@ -51,6 +51,7 @@ pub(super) use self::planes::Planes;
 use self::region::Window;
 pub(super) use self::windows::Windows;
 use self::winograd::Layout;
+pub(super) use self::winograd::{Places, TAPS, TileInput, TileResults, of_taps};
 use super::arithmetic::{Arithmetic, Float};
 use super::axis::Axis;
 use super::engine::Shared;

@@ -748,6 +748,8 @@ fn windows_too_sparse_for_a_region() {
 fn windows_of_three_by_three_by_sums_of_elements() {
     let dim = |input, pad, reversed| (input, 3, 1, pad, [1, 1], reversed);
     for (batch, features, outputs, spatial) in [
+        (1, 32, 16, vec![dim(12, [1, 1], false), dim(35, [1, 1], false)]),
+        (1, 17, 90, vec![dim(21, [0, 0], false), dim(24, [5, 1], true)]),
         (1, 48, 48, vec![dim(12, [1, 1], false), dim(16, [1, 1], false)]),
         (2, 53, 49, vec![dim(9, [0, 1], false), dim(15, [2, 0], false)]),
         (4, 49, 66, vec![dim(7, [1, 1], true), dim(7, [1, 1], true)]),
@@ -787,9 +789,13 @@ fn sums_of_elements_are_left_out_where_they_save_nothing() {
         orders: [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]],
     };
     case(1, 48, 48, 14).check_by(|conv| conv.winograd.is_some());
-    case(1, 47, 64, 14).check_by(|conv| conv.winograd.is_none());
-    case(1, 64, 47, 14).check_by(|conv| conv.winograd.is_none());
-    case(1, 48, 48, 13).check_by(|conv| conv.winograd.is_none());
+    case(1, 16, 40, 24).check_by(|conv| conv.winograd.is_some());
+    // No whole vector of features, or of outputs.
+    case(1, 15, 64, 24).check_by(|conv| conv.winograd.is_none());
+    case(1, 64, 15, 24).check_by(|conv| conv.winograd.is_none());
+    // Few products, and few of which few are saved.
+    case(1, 32, 32, 6).check_by(|conv| conv.winograd.is_none());
+    case(1, 16, 16, 14).check_by(|conv| conv.winograd.is_none());
     // Four tiles for nine positions.
     case(20, 48, 48, 3).check_by(|conv| conv.winograd.is_none());
 }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::{Lanes, Loops, Simd, WindowLoops};
+use super::{Lanes, Loops, Simd, Sums, WindowLoops};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
 
@@ -202,7 +202,7 @@ simd!(
     load_i32, _mm256_maskload_epi32, _mm256_add_epi32, store_i32, _mm256_maskstore_epi32
 );
 
-impl Lanes for Avx2F32 {
+impl Sums for Avx2F32 {
     #[inline(always)]
     fn mask_of(lanes: Range<usize>) -> __m256i {
         // SAFETY: who has the token, for which masks are made, has the features.
@@ -221,6 +221,20 @@ impl Lanes for Avx2F32 {
         unsafe { every_second::<0b11_01_11_01>(low, high) }
     }
 
+    #[inline(always)]
+    unsafe fn add(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_sub_ps(a, b) }
+    }
+}
+
+impl Lanes for Avx2F32 {
     type Choice = __m256i;
 
     #[inline(always)]
@@ -241,12 +255,6 @@ impl Lanes for Avx2F32 {
         unsafe {
             _mm256_blendv_ps(others, _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn add(a: __m256, b: __m256) -> __m256 {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_add_ps(a, b) }
     }
 
     #[inline(always)]

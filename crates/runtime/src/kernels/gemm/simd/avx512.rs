@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{Avx2F32, Halved, Lanes, Loops, Simd, WindowLoops};
+use super::{Avx2F32, Halved, Lanes, Loops, Simd, Sums, WindowLoops};
 use crate::kernels::gemm::few_steps::{FewSteps, FewStepsKernel};
 use crate::kernels::gemm::number::{Bf16, F16};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
@@ -362,7 +362,7 @@ impl Halved for Avx512F32 {
     }
 }
 
-impl Lanes for Avx512F32 {
+impl Sums for Avx512F32 {
     #[inline(always)]
     fn mask_of(lanes: Range<usize>) -> __mmask16 {
         Self::mask(lanes.end) & !Self::mask(lanes.start)
@@ -380,6 +380,20 @@ impl Lanes for Avx512F32 {
         unsafe { every_second::<1>(low, high) }
     }
 
+    #[inline(always)]
+    unsafe fn add(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_sub_ps(a, b) }
+    }
+}
+
+impl Lanes for Avx512F32 {
     type Choice = __m512i;
 
     #[inline(always)]
@@ -398,12 +412,6 @@ impl Lanes for Avx512F32 {
     unsafe fn load_or(from: *const f32, mask: __mmask16, others: __m512) -> __m512 {
         // SAFETY: the caller's promise; other lanes are not accessed.
         unsafe { _mm512_mask_loadu_ps(others, mask, from) }
-    }
-
-    #[inline(always)]
-    unsafe fn add(a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_add_ps(a, b) }
     }
 
     #[inline(always)]

@@ -15,13 +15,19 @@ pub(super) use avx512::{
 };
 pub(super) use portable::{MulAdd, Portable};
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::conv::{ChannelWindows, Channels, GroupWindows, Planes, Windows};
+use super::conv::{
+    ChannelWindows, Channels, GroupWindows, Places, Planes, TAPS, TileInput, TileResults, Windows,
+    of_taps,
+};
 use super::dots::Dots;
 use super::sweep::Sweep;
 use super::tile::Tiled;
 use crate::kernels::bytes::Plain;
+use crate::kernels::disjoint::Disjoint;
+use crate::kernels::isa::Isa;
 use crate::kernels::window::{RowFolds, RowPart};
 
 /// Vectors of accumulators and the operations of a product on them. A value proves that the machine
@@ -124,8 +130,8 @@ pub(super) trait Halved: Simd {
     unsafe fn splat_both(from: *const Self::Word) -> (Self::Words, <Self::Half as Simd>::Words);
 }
 
-/// Vectors of which lanes are chosen, and which are folded.
-pub(in crate::kernels) trait Lanes:
+/// Vectors of numbers that are taken apart, added and subtracted.
+pub(in crate::kernels) trait Sums:
     Simd<Word = f32, Acc = f32, Words = <Self as Simd>::Vec>
 {
     /// The lanes of a range, which ends at `LANES` at most.
@@ -143,6 +149,21 @@ pub(in crate::kernels) trait Lanes:
     /// The features are there.
     unsafe fn odd(low: Self::Words, high: Self::Words) -> Self::Words;
 
+    /// [`Fold::Add`](crate::kernels::number::Fold::Add) of each two words.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn add(a: Self::Vec, b: Self::Vec) -> Self::Vec;
+
+    /// `a - b` of each two words.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn sub(a: Self::Vec, b: Self::Vec) -> Self::Vec;
+}
+
+/// Vectors of which any lanes are chosen, and which are folded.
+pub(in crate::kernels) trait Lanes: Sums {
     /// Which word each lane takes.
     type Choice: Copy;
 
@@ -163,12 +184,6 @@ pub(in crate::kernels) trait Lanes:
     /// # Safety
     /// The processor has the instructions, and the words of these lanes may be read.
     unsafe fn load_or(from: *const Self::Word, mask: Self::Mask, others: Self::Vec) -> Self::Vec;
-
-    /// [`Fold::Add`](crate::kernels::number::Fold::Add) of each two words.
-    ///
-    /// # Safety
-    /// The features are there.
-    unsafe fn add(a: Self::Vec, b: Self::Vec) -> Self::Vec;
 
     /// [`Fold::Max`](crate::kernels::number::Fold::Max) of each two words.
     ///
@@ -278,6 +293,104 @@ pub(in crate::kernels) trait WindowLoops<W, A>: Send + Sync {
     /// # Safety
     /// As for [`RowFolds::run`], but for the features.
     unsafe fn fold_rows(&self, of: &RowFolds<'_>, part: RowPart);
+}
+
+/// What Winograd's convolutions compute besides products.
+pub(super) trait SumLoops: Send + Sync {
+    /// Writes the sums of a row of tiles of the input.
+    ///
+    /// # Safety
+    /// As for [`TileInput::of_tiles`], but for the features.
+    unsafe fn of_tiles(&self, input: &TileInput<'_>, row: usize, points: Disjoint<'_, f32>);
+
+    /// Writes the sums of some features of the input.
+    ///
+    /// # Safety
+    /// As for [`TileInput::of_features`], but for the features of the processor.
+    unsafe fn of_features(
+        &self,
+        input: &TileInput<'_>,
+        features: Range<usize>,
+        points: Disjoint<'_, f32>,
+    );
+
+    /// Writes the sums of the taps of a feature.
+    ///
+    /// # Safety
+    /// As for [`of_taps`], but for the features of the processor.
+    unsafe fn of_taps(
+        &self,
+        taps: &[f32],
+        taps_at: &[usize; TAPS],
+        points: Disjoint<'_, f32>,
+        place: (usize, usize),
+    );
+
+    /// Computes the results of a row of tiles. Returns whether all are finite.
+    ///
+    /// # Safety
+    /// As for [`TileResults::run`], but for the features.
+    unsafe fn results(&self, results: &TileResults<'_>, row: usize, to: Places) -> bool;
+}
+
+/// The loops for sums of `f32` by these instructions.
+pub(super) fn sum_loops(isa: Isa) -> &'static dyn SumLoops {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(simd) = Avx512F32::get(isa) {
+            return simd;
+        }
+        if let Some(simd) = Avx2F32::get(isa) {
+            return simd;
+        }
+    }
+    let _ = isa;
+    &Portable(PhantomData::<f32>)
+}
+
+impl<S: Sums> SumLoops for S {
+    unsafe fn of_tiles(&self, input: &TileInput<'_>, row: usize, points: Disjoint<'_, f32>) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { input.of_tiles::<S>(row, points) },
+        );
+    }
+
+    unsafe fn of_features(
+        &self,
+        input: &TileInput<'_>,
+        features: Range<usize>,
+        points: Disjoint<'_, f32>,
+    ) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { input.of_features::<S>(features, points) },
+        );
+    }
+
+    unsafe fn of_taps(
+        &self,
+        taps: &[f32],
+        taps_at: &[usize; TAPS],
+        points: Disjoint<'_, f32>,
+        place: (usize, usize),
+    ) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { of_taps::<S>(taps, taps_at, points, place) },
+        );
+    }
+
+    unsafe fn results(&self, results: &TileResults<'_>, row: usize, to: Places) -> bool {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { results.run::<S>(row, to) },
+        )
+    }
 }
 
 impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {

@@ -1,8 +1,9 @@
 //! Vectors as arrays: what the compiler makes of plain loops, on any machine.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
-use super::{Loops, Simd};
+use super::{Loops, Simd, Sums};
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 
@@ -70,7 +71,8 @@ impl<T: MulAdd> Simd for Portable<T> {
     type Acc = T;
     type Vec = [T; LANES];
     type Words = [T; LANES];
-    type Mask = usize;
+    /// The first lane that counts, and the first after it that does not.
+    type Mask = (usize, usize);
 
     const LANES: usize = LANES;
 
@@ -86,7 +88,7 @@ impl<T: MulAdd> Simd for Portable<T> {
 
     #[inline(always)]
     fn mask(lanes: usize) -> Self::Mask {
-        lanes
+        (0, lanes)
     }
 
     #[inline(always)]
@@ -96,15 +98,15 @@ impl<T: MulAdd> Simd for Portable<T> {
     }
 
     #[inline(always)]
-    unsafe fn load_masked(from: *const T, mask: usize) -> Self::Words {
-        if mask == LANES {
+    unsafe fn load_masked(from: *const T, (first, end): (usize, usize)) -> Self::Words {
+        if (first, end) == (0, LANES) {
             // SAFETY: the caller's promise.
             return unsafe { Self::load(from) };
         }
         let mut words = [T::default(); LANES];
-        for (lane, word) in words.iter_mut().enumerate().take(mask) {
+        for (lane, word) in words.iter_mut().enumerate().take(end).skip(first) {
             // SAFETY: the caller's promise; lanes outside the mask are not accessed.
-            *word = unsafe { from.add(lane).read() };
+            *word = unsafe { from.wrapping_add(lane).read() };
         }
         words
     }
@@ -121,8 +123,8 @@ impl<T: MulAdd> Simd for Portable<T> {
     }
 
     #[inline(always)]
-    unsafe fn store(to: *mut T, mask: usize, sums: Self::Vec, add: bool) {
-        for (lane, sum) in sums.into_iter().enumerate().take(mask) {
+    unsafe fn store(to: *mut T, (first, end): (usize, usize), sums: Self::Vec, add: bool) {
+        for (lane, sum) in sums.into_iter().enumerate().take(end).skip(first) {
             // SAFETY: the caller's promise; lanes outside the mask are not accessed.
             unsafe {
                 let to = to.add(lane);
@@ -130,6 +132,39 @@ impl<T: MulAdd> Simd for Portable<T> {
             }
         }
     }
+}
+
+impl Sums for Portable<f32> {
+    #[inline(always)]
+    fn mask_of(lanes: Range<usize>) -> (usize, usize) {
+        (lanes.start, lanes.end)
+    }
+
+    #[inline(always)]
+    unsafe fn even(low: [f32; LANES], high: [f32; LANES]) -> [f32; LANES] {
+        every_second::<0>(low, high)
+    }
+
+    #[inline(always)]
+    unsafe fn odd(low: [f32; LANES], high: [f32; LANES]) -> [f32; LANES] {
+        every_second::<1>(low, high)
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+
+    #[inline(always)]
+    unsafe fn sub(a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| a[i] - b[i])
+    }
+}
+
+#[inline(always)]
+fn every_second<const FIRST: usize>(low: [f32; LANES], high: [f32; LANES]) -> [f32; LANES] {
+    let at = |i: usize| if i < LANES { low[i] } else { high[i - LANES] };
+    std::array::from_fn(|i| at(2 * i + FIRST))
 }
 
 /// # Safety

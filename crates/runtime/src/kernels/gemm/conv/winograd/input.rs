@@ -2,34 +2,59 @@
 
 use std::ops::Range;
 
-use super::{Block, LANES, Lanes, Layout, POINTS, Sizes, load, of_input};
+use super::{Block, Layout, POINTS, Sizes, load, of_input, vectors};
 use crate::Threads;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::conv::{Convolution, Spatial};
 use crate::kernels::gemm::pack::check_bounds;
+use crate::kernels::gemm::simd::{Sums, sum_loops};
 use crate::kernels::isa::Isa;
-use crate::kernels::scratch;
 
 /// Words of the sums that a task writes.
 const TASK_WORDS: usize = 1 << 14;
 
-/// Which elements of a row of the input tiles meet.
-struct Columns {
-    /// The first element, and how many.
-    first: usize,
-    count: usize,
-    /// How many columns of padding come before it.
-    padding: usize,
+/// Which elements of a row of the input a vector of tiles meets.
+struct Columns<S: Sums> {
+    /// The first, which may be one of padding.
+    first: isize,
+    /// Which lanes of four vectors are elements: two from the first on, and two from two elements later on.
+    lanes: [S::Mask; 4],
 }
 
-impl Columns {
-    /// Those of a row of `tiles`.
-    fn new(dim: &Spatial, tiles: usize) -> Self {
-        let met = 2 * tiles + 2;
-        let first = usize::try_from(-dim.pad_low).unwrap_or(0).min(dim.input);
-        let padding = usize::try_from(dim.pad_low).unwrap_or(0).min(met);
-        Columns { first, count: (dim.input - first).min(met - padding), padding }
+impl<S: Sums> Columns<S> {
+    /// Those from a column of the padded input on.
+    #[inline(always)]
+    fn new(dim: &Spatial, column: usize) -> Self {
+        let first = column as i64 - dim.pad_low;
+        let mut lanes = [S::mask(0); 4];
+        for (lanes, after) in lanes.iter_mut().zip([0, S::LANES, 2, S::LANES + 2]) {
+            let lane_of = |column: i64| (column - first - after as i64).clamp(0, S::LANES as i64);
+            *lanes = S::mask_of(lane_of(0) as usize..lane_of(dim.input as i64) as usize);
+        }
+        Columns { first: first as isize, lanes }
+    }
+
+    /// The sums of a row.
+    ///
+    /// # Safety
+    /// The row begins there, and its elements may be read; the features are there.
+    #[inline(always)]
+    unsafe fn sums(&self, row: *const f32) -> [S::Vec; 4] {
+        let at = row.wrapping_offset(self.first);
+        // SAFETY: the caller's promise; other lanes are not accessed.
+        unsafe {
+            let low = S::load_masked(at, self.lanes[0]);
+            let high = S::load_masked(at.wrapping_add(S::LANES), self.lanes[1]);
+            let next_low = S::load_masked(at.wrapping_add(2), self.lanes[2]);
+            let next_high = S::load_masked(at.wrapping_add(S::LANES + 2), self.lanes[3]);
+            of_input::<S>([
+                S::even(low, high),
+                S::odd(low, high),
+                S::even(next_low, next_high),
+                S::odd(next_low, next_high),
+            ])
+        }
     }
 }
 
@@ -56,21 +81,20 @@ impl Convolution {
         let spatial = self.spatial.iter().map(|dim| (dim.input, dim.lhs));
         let all = Axis::new([(self.batch.size, self.batch.lhs)].into_iter().chain(spatial));
         check_bounds(lhs.len(), 0, &all, &Axis::new([(self.features.size, self.features.lhs)]));
-        let columns = Columns::new(&self.spatial[1], sizes.columns);
-        let input = Input { conv: self, isa, sizes, block, columns, lhs };
-        let points = Disjoint::new(points);
+        let input = TileInput { conv: self, sizes, block, lhs };
+        let (loops, points) = (sum_loops(isa), Disjoint::new(points));
         match sizes.layout {
             Layout::ChannelsFirst => {
                 let grain = TASK_WORDS / (POINTS * block.input_pitch);
                 threads.for_ranges(sizes.features, grain, &|features| {
                     // SAFETY: each task writes rows of other features.
-                    unsafe { input.of_features(features, points) };
+                    unsafe { loops.of_features(&input, features, points) };
                 });
             }
             Layout::ChannelsLast => {
                 threads.for_each(block.rows.len(), &|row| {
                     // SAFETY: each task writes rows of other tiles.
-                    unsafe { input.of_tiles(row, points) };
+                    unsafe { loops.of_tiles(&input, row, points) };
                 });
             }
         }
@@ -78,163 +102,141 @@ impl Convolution {
 }
 
 /// The input of a block.
-struct Input<'a> {
+pub(in crate::kernels::gemm) struct TileInput<'a> {
     conv: &'a Convolution,
-    isa: Isa,
     sizes: &'a Sizes,
     block: &'a Block,
-    columns: Columns,
     lhs: &'a [f32],
 }
 
-impl Input<'_> {
+impl TileInput<'_> {
     /// Writes the sums of some features, vectors holding tiles.
     ///
     /// # Safety
-    /// Nothing else accesses the rows of these features.
-    unsafe fn of_features(&self, features: Range<usize>, points: Disjoint<'_, f32>) {
-        let &Input { conv, isa, sizes, block, .. } = self;
+    /// Nothing else accesses the rows of these features; those of the processor are there.
+    #[inline(always)]
+    pub(in crate::kernels::gemm) unsafe fn of_features<S: Sums>(
+        &self,
+        features: Range<usize>,
+        points: Disjoint<'_, f32>,
+    ) {
+        let &TileInput { conv, sizes, block, .. } = self;
         let (pitch, len) = (block.input_pitch, sizes.input_len(block));
-        let vectors = sizes.columns.div_ceil(LANES);
-        // Even and odd columns apart, with those behind the last vector.
-        let phase = (vectors + 1) * LANES;
-        scratch::with(2 * phase + 16 * vectors * LANES, |words: &mut [f32]| {
-            let (elements, sums) = words.split_at_mut(2 * phase);
-            elements.fill(0.0);
-            // Sums of four rows of the input, row `i` being that of number `i % 4`.
-            let sums = sums.as_chunks_mut::<LANES>().0;
-            isa.run(
-                #[inline(always)]
-                || {
-                    for feature in features {
-                        for (i, row) in block.rows.clone().enumerate() {
-                            let (image, tile_row) = (row / sizes.rows, row % sizes.rows);
-                            let start = image * conv.batch.lhs + feature * conv.features.lhs;
-                            let known = if i == 0 || tile_row == 0 { 0 } else { 2 };
-                            let rows = input_rows(&conv.spatial[0], tile_row);
-                            for (n, row) in rows.into_iter().enumerate().skip(known) {
-                                let to = (2 * tile_row + n) % 4 * 4 * vectors;
-                                let to = &mut sums[to..][..4 * vectors];
-                                match row {
-                                    Some(row) => {
-                                        let start = start + row * conv.spatial[0].lhs;
-                                        self.columns.split(&self.lhs[start..], elements, phase);
-                                        of_row(elements, phase, to);
-                                    }
-                                    None => to.fill([0.0; LANES]),
-                                }
-                            }
-                            let first = feature * pitch + i * sizes.columns;
-                            for (j, v) in (0..4 * vectors).map(|at| (at / vectors, at % vectors)) {
-                                let mut column = [[0.0; LANES]; 4];
-                                for (n, row) in column.iter_mut().enumerate() {
-                                    *row = sums[((2 * tile_row + n) % 4 * 4 + j) * vectors + v];
-                                }
-                                let column = of_input(column);
-                                for (i, sums) in column.iter().enumerate() {
-                                    let at = (4 * i + j) * len + first + v * LANES;
-                                    // SAFETY: the caller's promise.
-                                    unsafe { points.part(at, LANES) }.copy_from_slice(sums);
-                                }
+        assert!(features.end <= sizes.features && POINTS * len <= points.len());
+        // (One vector of fewer tiles than lanes ends in the next row, which is written later.)
+        for Range { start: first, .. } in vectors::<S>(sizes.columns) {
+            let columns = Columns::<S>::new(&conv.spatial[1], 2 * first);
+            for feature in features.clone() {
+                let mut last = [[S::zero(); 4]; 2];
+                for (i, row) in block.rows.clone().enumerate() {
+                    let (image, tile_row) = (row / sizes.rows, row % sizes.rows);
+                    let start = image * conv.batch.lhs + feature * conv.features.lhs;
+                    let mut rows = [[S::zero(); 4]; 4];
+                    [rows[0], rows[1]] = last;
+                    // A row of tiles shares two rows of the input with the one above.
+                    let known = if i == 0 || tile_row == 0 { 0 } else { 2 };
+                    let there = input_rows(&conv.spatial[0], tile_row);
+                    for (sums, row) in rows.iter_mut().zip(there).skip(known) {
+                        *sums = [S::zero(); 4];
+                        if let Some(row) = row {
+                            let row = start + row * conv.spatial[0].lhs;
+                            // SAFETY: this row is in the input, whose bounds were checked.
+                            *sums = unsafe { columns.sums(self.lhs.as_ptr().wrapping_add(row)) };
+                        }
+                    }
+                    last = [rows[2], rows[3]];
+                    let to = feature * pitch + i * sizes.columns + first;
+                    let to = points.start().wrapping_add(to);
+                    for j in 0..4 {
+                        let mut column = [S::zero(); 4];
+                        for (lanes, row) in column.iter_mut().zip(&rows) {
+                            *lanes = row[j];
+                        }
+                        // SAFETY: the features are there; the caller's promise, of each point for the row of this
+                        // feature, in which vectors end that begin with a row of tiles.
+                        unsafe {
+                            for (i, sums) in of_input::<S>(column).into_iter().enumerate() {
+                                S::store_all(to.wrapping_add((4 * i + j) * len), sums, false);
                             }
                         }
                     }
-                },
-            );
-        });
+                }
+            }
+        }
     }
 
     /// Writes the sums of a row of tiles, by its number in the block, vectors holding features.
     ///
     /// # Safety
-    /// Nothing else accesses the rows of these tiles.
-    unsafe fn of_tiles(&self, row: usize, points: Disjoint<'_, f32>) {
-        let &Input { conv, isa, sizes, block, ref columns, .. } = self;
+    /// Nothing else accesses the rows of these tiles; the features of the processor are there.
+    #[inline(always)]
+    pub(in crate::kernels::gemm) unsafe fn of_tiles<S: Sums>(
+        &self,
+        row: usize,
+        points: Disjoint<'_, f32>,
+    ) {
+        let &TileInput { conv, sizes, block, .. } = self;
         let (pitch, len) = (block.input_pitch, sizes.input_len(block));
         let number = block.rows.start + row;
         let (image, tile_row) = (number / sizes.rows, number % sizes.rows);
-        let start = image * conv.batch.lhs + columns.first * conv.spatial[1].lhs;
+        let start = image * conv.batch.lhs;
         let rows = input_rows(&conv.spatial[0], tile_row)
             .map(|row| row.map(|row| start + row * conv.spatial[0].lhs));
-        let vectors = sizes.features.div_ceil(LANES);
-        scratch::with(16 * vectors * LANES, |sums: &mut [f32]| {
-            // For each vector the sums of four columns of the input, column `q` being that of number `q % 4`.
-            let sums =
-                sums.as_chunks_mut::<LANES>().0.as_chunks_mut::<4>().0.as_chunks_mut::<4>().0;
-            isa.run(
-                #[inline(always)]
-                || {
-                    for q in 0..2 * sizes.columns + 2 {
-                        let column = q.checked_sub(columns.padding).filter(|&x| x < columns.count);
-                        let column = column.map(|x| x * conv.spatial[1].lhs);
-                        for (v, sums) in sums.iter_mut().enumerate() {
-                            let first = v * LANES;
-                            let count = LANES.min(sizes.features - first);
-                            let mut elements = [[0.0; LANES]; 4];
-                            for (lanes, row) in elements.iter_mut().zip(rows) {
-                                if let (Some(row), Some(column)) = (row, column) {
-                                    *lanes = load(&self.lhs[row + column + first..], count);
-                                }
-                            }
-                            sums[q % 4] = of_input(elements);
-                            if q % 2 == 0 || q < 3 {
-                                continue;
-                            }
-                            let tile = row * sizes.columns + (q - 3) / 2;
-                            for i in 0..4 {
-                                let mut row = [[0.0; LANES]; 4];
-                                for (n, lanes) in row.iter_mut().enumerate() {
-                                    *lanes = sums[(q + 1 + n) % 4][i];
-                                }
-                                for (j, sums) in of_input(row).iter().enumerate() {
-                                    let at = (4 * i + j) * len + tile * pitch + first;
-                                    // SAFETY: the caller's promise.
-                                    unsafe { points.part(at, LANES) }.copy_from_slice(sums);
-                                }
-                            }
+        assert!(number < block.rows.end && POINTS * len <= points.len());
+        let to = points.start().wrapping_add(row * sizes.columns * pitch);
+        for channels in vectors::<S>(sizes.features) {
+            // SAFETY: the features are there.
+            let mut left = unsafe {
+                let first = self.column::<S>(rows, 0, channels.clone());
+                [first, self.column::<S>(rows, 1, channels.clone())]
+            };
+            for tile in 0..sizes.columns {
+                // SAFETY: the features are there.
+                let right = unsafe {
+                    let first = self.column::<S>(rows, 2 * tile + 2, channels.clone());
+                    [first, self.column::<S>(rows, 2 * tile + 3, channels.clone())]
+                };
+                let to = to.wrapping_add(tile * pitch + channels.start);
+                for i in 0..4 {
+                    // SAFETY: the features are there; the caller's promise, for the row of this tile at each point,
+                    // which has a place for whole vectors.
+                    unsafe {
+                        let row = [left[0][i], left[1][i], right[0][i], right[1][i]];
+                        for (j, sums) in of_input::<S>(row).into_iter().enumerate() {
+                            S::store_all(to.wrapping_add((4 * i + j) * len), sums, false);
                         }
                     }
-                },
-            );
-        });
-    }
-}
-
-impl Columns {
-    /// Copies the elements of a row, even and odd columns apart.
-    #[inline(always)]
-    fn split(&self, row: &[f32], elements: &mut [f32], phase: usize) {
-        let row = &row[self.first..][..self.count];
-        let (even, odd) = elements.split_at_mut(phase);
-        // The first element may be in an odd column.
-        let (even, odd, row) = match (self.padding % 2, row) {
-            (1, [first, rest @ ..]) => {
-                odd[self.padding / 2] = *first;
-                (&mut even[self.padding / 2 + 1..], &mut odd[self.padding / 2 + 1..], rest)
+                }
+                left = right;
             }
-            _ => (&mut even[self.padding / 2..], &mut odd[self.padding / 2..], row),
-        };
-        let (pairs, rest) = row.as_chunks::<2>();
-        for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
-            (*even, *odd) = (pair[0], pair[1]);
-        }
-        if let ([last], Some(word)) = (rest, even.get_mut(pairs.len())) {
-            *word = *last;
         }
     }
-}
 
-/// Writes the sums of a row of the input, of which even and odd columns lie apart.
-#[inline(always)]
-fn of_row(elements: &[f32], phase: usize, to: &mut [Lanes]) {
-    let (even, odd) = elements.split_at(phase);
-    let vectors = to.len() / 4;
-    for v in 0..vectors {
-        let (even, odd) = (&even[v * LANES..], &odd[v * LANES..]);
-        let next = [load(&even[1..], LANES), load(&odd[1..], LANES)];
-        let sums = of_input([load(even, LANES), load(odd, LANES), next[0], next[1]]);
-        for (j, sums) in sums.into_iter().enumerate() {
-            to[j * vectors + v] = sums;
+    /// The sums of some channels, a vector at most, of a column of the padded input, in four rows, which begin there.
+    ///
+    /// # Safety
+    /// The features of the processor are there.
+    #[inline(always)]
+    unsafe fn column<S: Sums>(
+        &self,
+        rows: [Option<usize>; 4],
+        column: usize,
+        channels: Range<usize>,
+    ) -> [S::Vec; 4] {
+        let columns = &self.conv.spatial[1];
+        let column = usize::try_from(column as i64 - columns.pad_low).unwrap_or(usize::MAX);
+        let mut elements = [S::zero(); 4];
+        if column < columns.input {
+            let first = column * columns.lhs + channels.start;
+            for (lanes, row) in elements.iter_mut().zip(rows) {
+                if let Some(row) = row {
+                    let from = self.lhs.as_ptr().wrapping_add(row + first);
+                    // SAFETY: these rows and columns are in the input, whose bounds were checked.
+                    *lanes = unsafe { load::<S>(from, channels.len()) };
+                }
+            }
         }
+        // SAFETY: the features are there.
+        unsafe { of_input::<S>(elements) }
     }
 }

@@ -1,16 +1,17 @@
 //! The sums of taps, at all points.
 
-use super::{LANES, POINTS, load, of_taps, store};
+use super::{POINTS, sums_of_taps};
 use crate::Threads;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::conv::{Convolution, Spatial};
 use crate::kernels::gemm::pack::{Source, Strided};
+use crate::kernels::gemm::simd::{Sums, sum_loops};
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Taps of a window.
-const TAPS: usize = 9;
+pub(in crate::kernels::gemm) const TAPS: usize = 9;
 /// Features whose taps are turned around at once.
 const FEATURES: usize = 16;
 
@@ -35,7 +36,7 @@ impl Convolution {
         let source = Strided::new(isa, &rhs, 0, &cols, &steps);
         let width = f32::instructions(isa).format().width();
         let (panels, parts) = (outputs.div_ceil(width), features.div_ceil(FEATURES));
-        let point_len = points.len() / POINTS;
+        let (loops, point_len) = (sum_loops(isa), points.len() / POINTS);
         let points = Disjoint::new(points);
         threads.for_each(panels * parts, &|task| {
             let (first, feature) = (task / parts * width, task % parts * FEATURES);
@@ -44,50 +45,50 @@ impl Convolution {
             scratch::with(width * TAPS * count, |packed: &mut [f32]| {
                 let steps = feature * TAPS..(feature + count) * TAPS;
                 source.pack(items, steps, width, packed);
-                isa.run(
-                    #[inline(always)]
-                    || {
-                        for (i, taps) in packed.chunks_exact(width * TAPS).enumerate() {
-                            let place = first * features + (feature + i) * width;
-                            // SAFETY: each task has its own panel, or other features of it.
-                            unsafe { sums(taps, width, &taps_at, points, (place, point_len)) };
-                        }
-                    },
-                );
+                for (i, taps) in packed.chunks_exact(width * TAPS).enumerate() {
+                    let place = first * features + (feature + i) * width;
+                    // SAFETY: each task has its own panel, or other features of it.
+                    unsafe { loops.of_taps(taps, &taps_at, points, (place, point_len)) };
+                }
             });
         });
     }
 }
 
-/// Writes the sums of the taps of a feature.
+/// Writes the sums of the taps of a feature, which are a number of vectors each.
 ///
 /// # Safety
-/// Nothing else accesses `width` elements from `place` on, and those that are a multiple of `point_len` on.
+/// Nothing else accesses as many elements as a tap has outputs from `place` on, and those that are a multiple of
+/// `point_len` on. The features of the processor are there.
 #[inline(always)]
-unsafe fn sums(
+pub(in crate::kernels::gemm) unsafe fn of_taps<S: Sums>(
     taps: &[f32],
-    width: usize,
     taps_at: &[usize; TAPS],
     points: Disjoint<'_, f32>,
     (place, point_len): (usize, usize),
 ) {
-    for first in (0..width).step_by(LANES) {
-        let count = LANES.min(width - first);
-        let mut columns = [[[0.0; LANES]; 4]; 3];
-        for (j, column) in columns.iter_mut().enumerate() {
-            let mut lanes = [[0.0; LANES]; 3];
-            for (i, lanes) in lanes.iter_mut().enumerate() {
-                *lanes = load(&taps[taps_at[3 * i + j] * width + first..], count);
+    let width = taps.len() / TAPS;
+    assert!(
+        width.is_multiple_of(S::LANES) && taps_at.iter().all(|&tap| tap < TAPS),
+        "taps are vectors"
+    );
+    assert!(place + (POINTS - 1) * point_len + width <= points.len(), "the sums have their places");
+    for first in (0..width).step_by(S::LANES) {
+        let tap = |i: usize| taps.as_ptr().wrapping_add(taps_at[i] * width + first);
+        let to = points.start().wrapping_add(place + first);
+        // SAFETY: the caller's promise; whole vectors of the taps, and of the sums, are there.
+        unsafe {
+            let mut columns = [[S::zero(); 4]; 3];
+            for (j, column) in columns.iter_mut().enumerate() {
+                let taps = [S::load(tap(j)), S::load(tap(3 + j)), S::load(tap(6 + j))];
+                *column = sums_of_taps::<S>(taps);
             }
-            *column = of_taps(lanes);
-        }
-        let [left, middle, right] = columns;
-        for (i, taps) in left.into_iter().zip(middle).zip(right).enumerate() {
-            let ((left, middle), right) = taps;
-            for (j, sums) in of_taps([left, middle, right]).into_iter().enumerate() {
-                let at = (4 * i + j) * point_len + place + first;
-                // SAFETY: the caller's promise.
-                store(sums, unsafe { points.part(at, count) });
+            let [left, middle, right] = columns;
+            for i in 0..4 {
+                let sums = sums_of_taps::<S>([left[i], middle[i], right[i]]);
+                for (j, sums) in sums.into_iter().enumerate() {
+                    S::store_all(to.wrapping_add((4 * i + j) * point_len), sums, false);
+                }
             }
         }
     }

@@ -26,10 +26,12 @@ mod output;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub(in crate::kernels::gemm) use self::input::TileInput;
+pub(in crate::kernels::gemm) use self::kernel::{TAPS, of_taps};
 use self::output::Out;
+pub(in crate::kernels::gemm) use self::output::{Places, TileResults};
 use super::{Convolution, Route, Spatial};
 use crate::Threads;
-use crate::kernels::disjoint::Disjoint;
 use crate::kernels::gemm::Finish;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
@@ -37,22 +39,20 @@ use crate::kernels::gemm::cut::{even_chunks, even_parts};
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::pack::Strided;
 use crate::kernels::gemm::panels::whole_len;
+use crate::kernels::gemm::simd::Sums;
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Products of a tile, for each pair of features.
 const POINTS: usize = 16;
-/// Numbers that loops take at once.
-const LANES: usize = 16;
-/// The fewest features and outputs: with fewer, the sums take as long as the products that they save.
-const LEAST_CHANNELS: usize = 48;
-/// Positions times features, or outputs if these are fewer, from which on sums are worth their time, if those
-/// of the kernel are there.
-const LEAST_SUMS: usize = 1 << 13;
-/// The same, if those of the kernel have to be computed,
-const LEAST_ALL_SUMS: usize = 1 << 15;
-/// and how many positions it has to be used for.
-const LEAST_POSITIONS: usize = 128;
+/// Words of a cache line, which no vector has more than.
+const LINE: usize = 16;
+/// Multiplications that take as long as the sums of a feature of a tile, or as its results of an output.
+const SUM_WORK: i128 = 140;
+/// The same for a convolution as a whole: 16 products, and where everything lies.
+const CALL_WORK: i128 = 200_000;
+/// The same for the sums of a feature and an output of the kernel, if these have to be computed.
+const KERNEL_WORK: i128 = 260;
 /// Words of the sums of a block of tiles, which should stay in the second-level cache.
 const BLOCK_WORDS: usize = 3 << 16;
 /// Tiles of a block at least, if there are as many: the kernel's sums are read for each block.
@@ -130,26 +130,38 @@ impl Convolution {
 
     /// Whether it is faster so, if the kernel's sums are there.
     pub(super) fn pays_for_sums(&self, layout: Layout) -> bool {
-        let positions = self.spatial.iter().map(|dim| dim.output).product();
-        self.features.size.min(self.outputs.size) >= LEAST_CHANNELS
-            && self.sizes(layout).save_products(positions)
-            && self.all_sums() >= LEAST_SUMS
+        self.saved_work(layout) >= 0
     }
 
-    /// Whether there is so much to compute that a kernel that is not packed is worth its sums.
+    /// Whether it is faster so with a kernel that is not packed.
     pub(super) fn pays_for_sums_of_kernel(&self) -> bool {
-        self.all_positions() >= LEAST_POSITIONS && self.all_sums() >= LEAST_ALL_SUMS
+        let [features, outputs] = [self.features.size, self.outputs.size].map(|n| n as i128);
+        let all = KERNEL_WORK.saturating_mul(features).saturating_mul(outputs);
+        self.winograd.is_some_and(|layout| self.saved_work(layout) >= all)
+    }
+
+    /// How many multiplications it saves, less those that take as long as what it does besides.
+    fn saved_work(&self, layout: Layout) -> i128 {
+        let [features, outputs] = [self.features.size, self.outputs.size].map(|n| n as i128);
+        if features.min(outputs) < LINE as i128 {
+            return i128::MIN;
+        }
+        let sizes = self.sizes(layout);
+        let tiles =
+            [sizes.rows, sizes.columns].into_iter().fold(self.batch.size, usize::saturating_mul);
+        let fewer = 9 * self.all_positions() as i128 - POINTS as i128 * tiles as i128;
+        let sums = SUM_WORK * tiles as i128;
+        fewer
+            .saturating_mul(features)
+            .saturating_mul(outputs)
+            .saturating_sub(sums.saturating_mul(features + outputs))
+            .saturating_sub(CALL_WORK)
     }
 
     /// Positions of all images.
     fn all_positions(&self) -> usize {
         let positions = self.spatial.iter().map(|dim| dim.output);
         positions.fold(self.batch.size, usize::saturating_mul)
-    }
-
-    /// Positions times features, or outputs if these are fewer.
-    fn all_sums(&self) -> usize {
-        self.all_positions().saturating_mul(self.features.size.min(self.outputs.size))
     }
 
     /// The words of the kernel's sums.
@@ -188,7 +200,7 @@ impl Convolution {
         let sizes = self.sizes(layout);
         assert!(self.out.last() < out.len(), "the result lies in its memory");
         let start = Shared(out.as_mut_ptr());
-        let out = Out { elements: Disjoint::new(out), start: &start, finish };
+        let out = Out { start: &start, finish };
         let is_finite = AtomicBool::new(true);
         let blocks: Vec<_> = sizes.blocks(self.batch.size).collect();
         let run = |points: &[f32]| {
@@ -261,20 +273,14 @@ impl Sizes {
         even_chunks(rows, at_once)
     }
 
-    /// Whether there are a quarter fewer products than without sums.
-    fn save_products(&self, positions: usize) -> bool {
-        let products = (POINTS * self.rows) as u128 * self.columns as u128;
-        4 * products <= 3 * 9 * positions as u128
-    }
-
     fn block(&self, rows: Range<usize>) -> Block {
         // An odd number of cache lines, so that rows spread over all sets of a cache.
-        let pitch = |words: usize| words.div_ceil(LANES) / 2 * 2 * LANES + LANES;
+        let pitch = |words: usize| words.div_ceil(LINE) / 2 * 2 * LINE + LINE;
         let input_pitch = match self.layout {
             Layout::ChannelsFirst => {
                 // Vectors of tiles begin with rows of tiles, and may end behind the last.
                 let before = (rows.len() - 1) * self.columns;
-                pitch(before + self.columns.next_multiple_of(LANES))
+                pitch(before + self.columns.next_multiple_of(LINE))
             }
             Layout::ChannelsLast => pitch(self.features),
         };
@@ -293,12 +299,12 @@ impl Sizes {
             Layout::ChannelsFirst => self.features,
             Layout::ChannelsLast => self.tiles(block),
         };
-        rows * block.input_pitch
+        point_len(rows * block.input_pitch)
     }
 
     /// Words of the products at a point.
     fn output_len(&self, block: &Block) -> usize {
-        self.tiles(block) * block.output_pitch
+        point_len(self.tiles(block) * block.output_pitch)
     }
 
     /// Words of the kernel's sums at a point.
@@ -348,75 +354,77 @@ impl Sizes {
     }
 }
 
-/// Numbers that are computed at once.
-type Lanes = [f32; LANES];
-
-/// (A loop, not `from_fn`, whose closure may be left a function of its own, without the instructions.)
-#[inline(always)]
-fn each(a: Lanes, b: Lanes, what: impl Fn(f32, f32) -> f32) -> Lanes {
-    let mut lanes = a;
-    for i in 0..LANES {
-        lanes[i] = what(a[i], b[i]);
-    }
-    lanes
+/// Words from a point to the next, for so many of a point. 16 points of the same row are accessed in turn: an odd number of
+/// cache lines apart they are in 16 sets of a cache, five or more so that neighbours of a line are, too.
+fn point_len(words: usize) -> usize {
+    const APART: usize = 5;
+    let lines = words.div_ceil(LINE);
+    (lines + (APART + 8 - lines % 8) % 8) * LINE
 }
 
+/// The vectors of some channels, or tiles: the last one ends with the last of them, and has some of those before it again,
+/// if there are as many.
 #[inline(always)]
-fn add(a: Lanes, b: Lanes) -> Lanes {
-    each(a, b, |a, b| a + b)
+fn vectors<S: Sums>(count: usize) -> impl Iterator<Item = Range<usize>> {
+    let last = count.saturating_sub(S::LANES);
+    (0..count).step_by(S::LANES).map(move |first| {
+        let first = first.min(last);
+        first..count.min(first + S::LANES)
+    })
 }
 
+/// Loads the first `count` lanes.
+///
+/// # Safety
+/// The features are there, and these words may be read.
 #[inline(always)]
-fn sub(a: Lanes, b: Lanes) -> Lanes {
-    each(a, b, |a, b| a - b)
-}
-
-#[inline(always)]
-fn half(a: Lanes) -> Lanes {
-    each(a, [0.5; LANES], |a, b| a * b)
-}
-
-/// The first `count` numbers, and zeros.
-#[inline(always)]
-fn load(from: &[f32], count: usize) -> Lanes {
-    match from.first_chunk() {
-        Some(lanes) if count == LANES => *lanes,
-        _ => {
-            let mut lanes = [0.0; LANES];
-            lanes[..count].copy_from_slice(&from[..count]);
-            lanes
+unsafe fn load<S: Sums>(from: *const f32, count: usize) -> S::Vec {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match count == S::LANES {
+            true => S::load(from),
+            false => S::load_masked(from, S::mask(count)),
         }
     }
 }
 
-/// Writes lanes to places, as many as there are.
-#[inline(always)]
-fn store(lanes: Lanes, to: &mut [f32]) {
-    match to.first_chunk_mut() {
-        Some(to) => *to = lanes,
-        None => to.copy_from_slice(&lanes[..to.len()]),
-    }
-}
-
 /// The sums of four neighbours of the input.
+///
+/// # Safety
+/// The features are there.
 #[inline(always)]
-fn of_input(d: [Lanes; 4]) -> [Lanes; 4] {
-    [sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])]
+unsafe fn of_input<S: Sums>(d: [S::Vec; 4]) -> [S::Vec; 4] {
+    // SAFETY: the caller's promise.
+    unsafe { [S::sub(d[0], d[2]), S::add(d[1], d[2]), S::sub(d[2], d[1]), S::sub(d[1], d[3])] }
 }
 
 /// The sums of three taps.
+///
+/// # Safety
+/// The features are there.
 #[inline(always)]
-fn of_taps(g: [Lanes; 3]) -> [Lanes; 4] {
-    let ends = add(g[0], g[2]);
-    [g[0], half(add(ends, g[1])), half(sub(ends, g[1])), g[2]]
+unsafe fn sums_of_taps<S: Sums>(g: [S::Vec; 3]) -> [S::Vec; 4] {
+    // SAFETY: the caller's promise; the word is there.
+    unsafe {
+        let half = S::splat(&0.5);
+        let ends = S::add(g[0], g[2]);
+        let sum = S::mul_add(S::add(ends, g[1]), half, S::zero());
+        let difference = S::mul_add(S::sub(ends, g[1]), half, S::zero());
+        [g[0], sum, difference, g[2]]
+    }
 }
 
 /// Two neighbours of the result.
+///
+/// # Safety
+/// The features are there.
 #[inline(always)]
-fn of_products(m: [Lanes; 4]) -> [Lanes; 2] {
-    [add(add(m[0], m[1]), m[2]), sub(sub(m[1], m[2]), m[3])]
+unsafe fn of_products<S: Sums>(m: [S::Vec; 4]) -> [S::Vec; 2] {
+    // SAFETY: the caller's promise.
+    unsafe { [S::add(S::add(m[0], m[1]), m[2]), S::sub(S::sub(m[1], m[2]), m[3])] }
 }
 
+/// Whether all are.
 #[inline(always)]
 fn are_finite(values: &[f32]) -> bool {
     // (All are looked at, so that neighbours become vector code.)

@@ -1,11 +1,9 @@
 //! Results, from the products at all points.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Block, LANES, Lanes, Layout, Sizes, are_finite, of_products, store};
+use super::{Block, LINE, Layout, POINTS, Sizes, load, of_products, vectors};
 use crate::Threads;
-use crate::kernels::disjoint::Disjoint;
 use crate::kernels::gemm::Finish;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::conv::Convolution;
@@ -13,6 +11,7 @@ use crate::kernels::gemm::conv::finish::FinishRows;
 use crate::kernels::gemm::conv::tasks;
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::output::Destination;
+use crate::kernels::gemm::simd::{Sums, sum_loops};
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
@@ -30,7 +29,7 @@ impl Convolution {
         out: Out<'_>,
         threads: Threads<'_>,
     ) -> bool {
-        let results = Results { conv: self, isa, sizes, block, products, out };
+        let results = TileResults { conv: self, isa, sizes, block, products, out };
         let is_finite = AtomicBool::new(true);
         threads.for_each(block.rows.len(), &|row| {
             // SAFETY: the caller's promise; each task has other positions.
@@ -49,7 +48,7 @@ impl Convolution {
 }
 
 /// The results of a block.
-struct Results<'a> {
+pub(in crate::kernels::gemm) struct TileResults<'a> {
     conv: &'a Convolution,
     isa: Isa,
     sizes: &'a Sizes,
@@ -61,14 +60,13 @@ struct Results<'a> {
 /// The whole result.
 #[derive(Clone, Copy)]
 pub(super) struct Out<'a> {
-    pub elements: Disjoint<'a, f32>,
     /// Where it begins.
     pub start: &'a Shared<f32>,
     /// What is done with complete rows.
     pub finish: Option<Finish<'a, u8>>,
 }
 
-impl Results<'_> {
+impl TileResults<'_> {
     /// Writes the positions of a row of tiles, by its number in the block. Returns whether all are finite.
     ///
     /// # Safety
@@ -76,15 +74,10 @@ impl Results<'_> {
     unsafe fn of_tiles(&self, row: usize) -> bool {
         let columns = &self.conv.spatial[1];
         let (start, here, rows_out) = self.place(row);
-        let is_finite = self.each_vector(
-            row,
-            #[inline(always)]
-            |(i, x), outputs, lanes| {
-                let place = start + i * rows_out + x * columns.out + outputs.start;
-                // SAFETY: the caller's promise.
-                write(unsafe { self.out.elements.part(place, outputs.len()) }, lanes)
-            },
-        );
+        let to = self.out.start.get().wrapping_add(start);
+        let to = Places { start: to, rows: rows_out, columns: columns.out };
+        // SAFETY: the caller's promise; the result lies in its memory.
+        let is_finite = unsafe { sum_loops(self.isa).results(self, row, to) };
         if let Some(finish) = self.out.finish.filter(|_| is_finite) {
             let finish = FinishRows { places: self.out.start, finish };
             let positions = Axis::new([(here, rows_out), (columns.output, columns.out)]);
@@ -104,13 +97,9 @@ impl Results<'_> {
         let (start, here, rows_out) = self.place(row);
         let mut is_finite = true;
         scratch::with(here * width * count, |sums: &mut [f32]| {
-            is_finite = self.each_vector(
-                row,
-                #[inline(always)]
-                |(i, x), outputs, lanes| {
-                    write(&mut sums[(i * width + x) * count..][..count][outputs], lanes)
-                },
-            );
+            let to = Places { start: sums.as_mut_ptr(), rows: width * count, columns: count };
+            // SAFETY: there is a place for each position of the row.
+            is_finite = unsafe { sum_loops(self.isa).results(self, row, to) };
             let positions = Axis::new([(here, rows_out), (width, 1)]);
             let cols = Axis::new([(count, self.conv.outputs.out)]);
             let to = (self.out.start as &dyn Destination<f32>, start);
@@ -129,64 +118,81 @@ impl Results<'_> {
         (start, 2.min(rows.output - 2 * tile_row), rows.out)
     }
 
-    /// Gives each vector of results of a row of tiles to `write`, with its row and column among their positions
-    /// and its outputs. Returns whether that says so of all.
-    fn each_vector(
-        &self,
-        row: usize,
-        mut write: impl FnMut((usize, usize), Range<usize>, Lanes) -> bool,
-    ) -> bool {
-        let &Results { sizes, block, products, .. } = self;
+    /// Computes the results of a row of tiles, by its number in the block. Returns whether all are finite.
+    ///
+    /// # Safety
+    /// The places of the row's positions, each with all outputs, may be written, and nothing else accesses them. The
+    /// features of the processor are there.
+    #[inline(always)]
+    pub(in crate::kernels::gemm) unsafe fn run<S: Sums>(&self, row: usize, to: Places) -> bool {
+        let &TileResults { sizes, block, products, .. } = self;
         let (width, (_, here, _)) = (self.conv.spatial[1].output, self.place(row));
-        let len = sizes.output_len(block);
-        let mut are_all = true;
-        self.isa.run(
-            #[inline(always)]
-            || {
-                for tile in 0..sizes.columns {
-                    for first in (0..sizes.outputs).step_by(LANES) {
-                        let at = (row * sizes.columns + tile) * block.output_pitch + first;
-                        let tiles = results(
-                            #[inline(always)]
-                            |point| lanes(&products[point * len + at..]),
-                        );
-                        let outputs = first..sizes.outputs.min(first + LANES);
-                        for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                            let x = 2 * tile + j;
-                            if i < here && x < width {
-                                are_all &= write((i, x), outputs.clone(), tiles[i][j]);
-                            }
+        let (len, pitch) = (sizes.output_len(block), block.output_pitch);
+        assert!(row < block.rows.len() && POINTS * len <= products.len(), "there are all products");
+        let Places { start, rows, columns } = to;
+        // Zeros, and NaN where a result was not finite.
+        let mut seen = S::zero();
+        for tile in 0..sizes.columns {
+            let tile_products =
+                products.as_ptr().wrapping_add((row * sizes.columns + tile) * pitch);
+            let to = start.wrapping_add(2 * tile * columns);
+            for outputs in vectors::<S>(sizes.outputs) {
+                let at = tile_products.wrapping_add(outputs.start);
+                let to = to.wrapping_add(outputs.start);
+                // SAFETY: the features are there; the products of a tile have a place for each output at each point.
+                let tiles = unsafe {
+                    of_tile::<S>(
+                        #[inline(always)]
+                        |point| load::<S>(at.wrapping_add(point * len), outputs.len()),
+                    )
+                };
+                for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    if i >= here || 2 * tile + j >= width {
+                        continue;
+                    }
+                    let to = to.wrapping_add(i * rows + j * columns);
+                    // SAFETY: the caller's promise, for the outputs of this vector.
+                    unsafe {
+                        seen = S::mul_add(tiles[i][j], S::zero(), seen);
+                        match outputs.len() == S::LANES {
+                            true => S::store_all(to, tiles[i][j], false),
+                            false => S::store(to, S::mask(outputs.len()), tiles[i][j], false),
                         }
                     }
                 }
-            },
-        );
-        are_all
+            }
+        }
+        let mut lanes = [0.0; LINE];
+        // SAFETY: no vector has more lanes.
+        unsafe { S::store_all(lanes.as_mut_ptr(), seen, false) };
+        lanes == [0.0; LINE]
     }
 }
 
-/// Writes lanes to places, as many as there are. Returns whether they are finite.
-#[inline(always)]
-fn write(to: &mut [f32], lanes: Lanes) -> bool {
-    store(lanes, to);
-    match to.len() {
-        LANES.. => are_finite(&lanes),
-        count => are_finite(&lanes[..count]),
-    }
+/// Where the results of a row of tiles go.
+#[derive(Clone, Copy)]
+pub(in crate::kernels::gemm) struct Places {
+    /// The first position, the first of its outputs.
+    start: *mut f32,
+    /// Elements from a row of positions to the next.
+    rows: usize,
+    /// Elements from a position of a row to the next.
+    columns: usize,
 }
 
-/// The results of tiles, in rows of two, from the products at each point.
+/// The results of a tile, in rows of two, from the products at each point.
+///
+/// # Safety
+/// The features are there.
 #[inline(always)]
-fn results(products: impl Fn(usize) -> Lanes) -> [[Lanes; 2]; 2] {
-    let [mut top, mut bottom] = [[[0.0; LANES]; 4]; 2];
-    for (j, (top, bottom)) in top.iter_mut().zip(&mut bottom).enumerate() {
-        [*top, *bottom] =
-            of_products([products(j), products(4 + j), products(8 + j), products(12 + j)]);
+unsafe fn of_tile<S: Sums>(products: impl Fn(usize) -> S::Vec) -> [[S::Vec; 2]; 2] {
+    let [mut top, mut bottom] = [[S::zero(); 4]; 2];
+    // SAFETY: the caller's promise.
+    unsafe {
+        for j in 0..4 {
+            let column = [products(j), products(4 + j), products(8 + j), products(12 + j)];
+            [top[j], bottom[j]] = of_products::<S>(column);
+        }
+        [of_products::<S>(top), of_products::<S>(bottom)]
     }
-    [of_products(top), of_products(bottom)]
-}
-
-#[inline(always)]
-fn lanes(from: &[f32]) -> Lanes {
-    *from.first_chunk().expect("rows of whole vectors")
 }
