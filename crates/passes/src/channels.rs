@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 use crate::draft::{Draft, is_elementwise};
 use crate::pass::PassCx;
 use crate::rebuild::rebuild;
+use crate::sets::Sets;
 
 /// Multiplications in a nanosecond: on another processor all that follows is longer or shorter.
 const PER_NANOSECOND: f64 = 59.0;
@@ -387,30 +388,6 @@ fn takes_either(computation: &Computation, instr: &Instr, channels: usize) -> bo
 fn keeps_order(op: &Reduce, instr: &Instr, rank: usize, channels: usize) -> bool {
     let stays = |d: &usize| !op.dimensions.contains(d);
     instr.operands.len() == 2 && to_first(rank, channels).into_iter().filter(stays).is_sorted()
-}
-
-/// Disjoint sets.
-struct Sets(Vec<usize>);
-
-impl Sets {
-    fn new(count: usize) -> Self {
-        Sets((0..count).collect())
-    }
-
-    /// The set that has an element, by one of its elements.
-    fn find(&mut self, mut element: usize) -> usize {
-        while self.0[element] != element {
-            self.0[element] = self.0[self.0[element]];
-            element = self.0[element];
-        }
-        element
-    }
-
-    fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
-        // The earlier one stands for both: chains are as short as what is walked in order makes them.
-        self.0[a.max(b)] = a.min(b);
-    }
 }
 
 /// A computation in which some instructions get channels last.

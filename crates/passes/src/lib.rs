@@ -51,9 +51,11 @@ mod inline;
 mod loops;
 mod products;
 mod selection;
+mod sets;
 mod simplify;
 #[cfg(test)]
 mod testing;
+mod transposes;
 mod turn_operands;
 mod unroll;
 mod windows;

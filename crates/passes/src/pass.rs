@@ -11,7 +11,7 @@ use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
     bounds, branches, canonicalize, channels, components, dce, expand, fuse, inline, loops,
-    products, selection, simplify, turn_operands, unroll, windows,
+    products, selection, simplify, transposes, turn_operands, unroll, windows,
 };
 
 /// A pass.
@@ -101,6 +101,7 @@ pub const PIPELINE: &[Pass] = &[
     INLINE,
     SPLIT_COMPONENTS,
     PUT_CHANNELS_LAST,
+    CANCEL_TRANSPOSES,
     SIMPLIFY,
     // Conditionals whose branch is known by now are calls.
     INLINE,
@@ -196,6 +197,13 @@ const PUT_CHANNELS_LAST: Pass = Pass {
     summary: "Puts the channels of networks of convolutions last, if that saves more than transpositions at the edges take.",
     level: OptLevel::Default,
     run: channels::put_channels_last,
+};
+
+const CANCEL_TRANSPOSES: Pass = Pass {
+    name: "cancel-transposes",
+    summary: "Gives what stands between transposes, and goes with the order of its operands, the other order, if fewer elements are transposed then.",
+    level: OptLevel::Default,
+    run: transposes::cancel_transposes,
 };
 
 const MERGE_PRODUCTS: Pass = Pass {
