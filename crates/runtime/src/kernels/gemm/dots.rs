@@ -4,6 +4,7 @@
 //! Such an operand is read once, so it is not packed: vectors run along its steps, some of its items
 //! at a time, and lanes are added up at the end.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -105,6 +106,21 @@ pub(super) fn runs_along_lines(few: usize, len: usize, lanes: usize) -> bool {
     len >= 2 * lanes && (few <= SIDE_BY_SIDE || few <= lanes / 2 && are_filled)
 }
 
+/// Whether the operand at this address is read from its end on: every other time, so that what was read last, and is still
+/// in a cache that does not hold all of it, is read first.
+fn turn_back(address: usize) -> bool {
+    thread_local! {
+        /// For operands by their addresses: which were read from their beginning on.
+        static FORWARDS: Cell<u64> = const { Cell::new(0) };
+    }
+    // A page or more from one to the next: a multiplication spreads their numbers.
+    let page = (address >> 12) as u64;
+    let bit = 1 << (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58);
+    let was_forwards = FORWARDS.get() & bit != 0;
+    FORWARDS.set(FORWARDS.get() ^ bit);
+    was_forwards
+}
+
 impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
     /// Computes the product if it is of this kind; otherwise returns false.
     ///
@@ -142,9 +158,15 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
             step += len;
         }
         let ahead = words_ahead::<W>(many.items, self.batches.saturating_mul(many_count), steps);
+        let bytes = many_count.saturating_mul(steps).saturating_mul(size_of::<W>());
+        let backwards = bytes > second_level_bytes() / 2 && turn_back(many.start.get().addr());
         let compute = |few: Shared<W>, few_stride: usize| {
             let items = (TASK_WORDS / steps.max(1)).clamp(MANY, 1024).next_multiple_of(MANY);
-            threads.for_ranges(many_count, items, &|many_range| {
+            threads.for_ranges(many_count, items, &|range| {
+                let many_range = match backwards {
+                    true => many_count - range.end..many_count - range.start,
+                    false => range,
+                };
                 let dots = Dots {
                     few,
                     few_stride,

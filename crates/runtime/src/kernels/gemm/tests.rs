@@ -376,6 +376,34 @@ fn rhs_larger_than_the_caches() {
 }
 
 #[test]
+fn dots_of_what_no_cache_holds_are_the_same_in_either_direction() {
+    // More than half of a second-level cache, in parts the last of which is not whole; as rhs and as lhs.
+    let (steps, many) = (701, 1501);
+    let (few, items) = (numbers(steps, 1), numbers(steps * many, 2));
+    let sum = |item: usize| {
+        let pairs = few.iter().zip(&items[item * steps..]);
+        pairs.map(|(&a, &b)| a * b).sum::<i32>()
+    };
+    let want: Vec<f32> = (0..many).map(|item| sum(item) as f32).collect();
+    let [few, items] = [&few, &items].map(|values| encode(values, ProductType::F32));
+    let pool = Pool::new(2);
+    let one = [dim(1, [0, 0, 0])];
+    let [as_rhs, as_lhs] = [[0, steps, 1], [steps, 0, 1]].map(|strides| [dim(many, strides)]);
+    let sums = [dim(steps, [1, 1, 0])];
+    let rhs_many = Contraction::new(&[], &one, &as_rhs, &sums);
+    let lhs_many = Contraction::new(&[], &as_lhs, &one, &sums);
+    for (product, operands) in [(rhs_many, [&*few, &*items]), (lhs_many, [&*items, &*few])] {
+        // (The same operand again and again: in turns from its beginning and from its end on.)
+        for (isa, count) in Isa::all().flat_map(|isa| [(isa, 1), (isa, 1), (isa, 2), (isa, 2)]) {
+            let mut sums = encode(&vec![77; many], ProductType::F32);
+            let (types, threads) = (Types::same(ProductType::F32), pool.threads(count));
+            product.compute_on(isa, types, operands, &mut sums, None, threads);
+            assert!(cast::<f32>(&sums) == want, "on {isa:?}, {count} threads");
+        }
+    }
+}
+
+#[test]
 fn few_rows_and_columns_of_the_largest_bytes() {
     // Along the steps and by rows of the matrix, with last vectors that are not whole.
     let (batch, steps) = (2, 70);
