@@ -86,19 +86,25 @@ impl<T: Real> Convolved<T> {
         a: &'s mut [T],
         b: &'s mut [T],
     ) -> (&'s mut [T], &'s mut [T]) {
-        let first = view.get(a, 0);
-        view.lanes.vectorise(
-            #[inline(always)]
-            || self.from.iter().enumerate().for_each(|(i, &at)| view.set(b, i, view.get(a, at))),
-        );
-        let (made, free) = self.stages.run(view, b, a);
-        let total = first.plus(view.get(made, 0));
-        view.lanes.vectorise(
+        // (All that is about vectors is in `vectorise`: elsewhere each operation is a call.)
+        let first = view.lanes.vectorise(
             #[inline(always)]
             || {
+                for (i, &at) in self.from.iter().enumerate() {
+                    view.set(b, i, view.get(a, at));
+                }
+                view.get(a, 0)
+            },
+        );
+        let (made, free) = self.stages.run(view, b, a);
+        let total = view.lanes.vectorise(
+            #[inline(always)]
+            || {
+                let total = first.plus(view.get(made, 0));
                 for (i, &factor) in self.spectrum.iter().enumerate() {
                     view.set(made, i, view.get(made, i).times(view.splat(factor)));
                 }
+                total
             },
         );
         // With the parts exchanged, back from the spectrum.

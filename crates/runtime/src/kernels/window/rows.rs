@@ -314,11 +314,10 @@ impl RowFolds<'_> {
         for i in 0..block.count {
             let under = &lines[i * rows.stride..][..reach + 1];
             let mut sum = init;
-            // SAFETY: the caller's promise.
-            let mut add = |line: &S::Vec| sum = unsafe { F::of::<S, NUMBERS>(sum, *line) };
-            match rows.window_dilation {
-                1 => under.iter().for_each(add),
-                dilation => under.iter().step_by(dilation).for_each(&mut add),
+            // (A loop: what an iterator calls may be left a function of its own, without the instructions.)
+            for line in under.chunks(rows.window_dilation) {
+                // SAFETY: the caller's promise.
+                sum = unsafe { F::of::<S, NUMBERS>(sum, line[0]) };
             }
             let place = block.place + i * row_len + strip.x + behind;
             // SAFETY: the caller's promise: nothing else accesses these positions, of which there are
