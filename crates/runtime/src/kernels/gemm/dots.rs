@@ -159,7 +159,10 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
         }
         let ahead = words_ahead::<W>(many.items, self.batches.saturating_mul(many_count), steps);
         let bytes = many_count.saturating_mul(steps).saturating_mul(size_of::<W>());
-        let backwards = bytes > second_level_bytes() / 2 && turn_back(many.start.get().addr());
+        // (Each of several threads has a part of its own, and would take another's.)
+        let backwards = threads.count() == 1
+            && bytes > second_level_bytes() / 2
+            && turn_back(many.start.get().addr());
         let compute = |few: Shared<W>, few_stride: usize| {
             let items = (TASK_WORDS / steps.max(1)).clamp(MANY, 1024).next_multiple_of(MANY);
             threads.for_ranges(many_count, items, &|range| {
