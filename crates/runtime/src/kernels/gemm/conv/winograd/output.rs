@@ -87,7 +87,7 @@ impl TileResults<'_> {
         is_finite
     }
 
-    /// Writes the positions of a row of tiles as [`Results::of_tiles`] does, where those of a row are
+    /// Writes the positions of a row of tiles as [`TileResults::of_tiles`] does, where those of a row are
     /// neighbours: turned around.
     ///
     /// # Safety
