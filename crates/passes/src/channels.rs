@@ -5,10 +5,7 @@
 //! it lies, and the kernel is packed once if it is a constant. So what depends on each other element by element or by
 //! windows is put into that order together, if what that saves is more than what the transpositions at its edges take.
 
-use helio_ir::ops::{
-    Broadcast, Concatenate, Convolution, Gather, Pad, Reduce, ReduceWindow, Reshape, Slice,
-    Transpose, Window, WindowDim,
-};
+use helio_ir::ops::{Broadcast, Convolution, Gather, Reduce, Reshape, Transpose, WindowDim};
 use helio_ir::{ArrayShape, Computation, ElementType, Error, Instr, InstrId, Module, Op, Result};
 use rustc_hash::FxHashSet;
 
@@ -16,6 +13,7 @@ use crate::draft::{Draft, is_elementwise};
 use crate::pass::PassCx;
 use crate::rebuild::rebuild;
 use crate::sets::Sets;
+use crate::transposes::in_order;
 
 /// Multiplications in a nanosecond: on another processor all that follows is longer or shorter.
 const PER_NANOSECOND: f64 = 59.0;
@@ -562,8 +560,6 @@ impl Turn<'_> {
         let rank = array.rank();
         let order = to_first(rank, follow.to);
         let places = to_last(rank, follow.to);
-        let window =
-            |window: &Window| Window { dims: order.iter().map(|&d| window.dims[d]).collect() };
         let sizes = |sizes: &[usize]| order.iter().map(|&d| sizes[d]).collect::<Vec<_>>();
         let op: Op = match &instr.op {
             Op::Convolution(op) => {
@@ -573,17 +569,6 @@ impl Turn<'_> {
                 op.dims.output_spatial = (1..rank - 1).collect();
                 op.into()
             }
-            Op::ReduceWindow(op) => {
-                ReduceWindow { window: window(&op.window), to_apply: op.to_apply }.into()
-            }
-            Op::Pad(op) => Pad { dims: order.iter().map(|&d| op.dims[d]).collect() }.into(),
-            Op::Slice(op) => Slice {
-                starts: sizes(&op.starts),
-                limits: sizes(&op.limits),
-                strides: sizes(&op.strides),
-            }
-            .into(),
-            Op::Concatenate(op) => Concatenate { dimension: places[op.dimension] }.into(),
             Op::Reshape(_) => {
                 let shape = ArrayShape::new(array.element(), sizes(array.dims()))?;
                 Reshape { shape }.into()
@@ -598,7 +583,8 @@ impl Turn<'_> {
                 op.slice_sizes = sizes(&op.slice_sizes);
                 op.into()
             }
-            op => op.clone(),
+            op => in_order(op, &order)
+                .ok_or_else(|| Error::internal("channels of what goes with no order"))?,
         };
         let mut operands = Vec::with_capacity(instr.operands.len());
         for (i, &operand) in instr.operands.iter().enumerate() {

@@ -51,8 +51,8 @@ pub(crate) fn cancel_transposes(module: Module, cx: &PassCx<'_>) -> Result<Modul
 /// For each dimension of an array in a new order, which it is of the old one.
 type Order = Vec<usize>;
 
-/// The order in which a transposed array is as it was.
-fn inverse(permutation: &[usize]) -> Order {
+/// For each dimension of what is transposed, which it is of the result: the order in which that is as it was.
+pub(crate) fn inverse(permutation: &[usize]) -> Order {
     let mut inverse = vec![0; permutation.len()];
     for (to, &from) in permutation.iter().enumerate() {
         inverse[from] = to;
@@ -65,17 +65,46 @@ fn array_of(instr: &Instr) -> Option<&ArrayShape> {
     instr.shape.as_array().filter(|array| array.rank() >= 2 && array.is_static())
 }
 
-/// How many operands of an instruction, from the first on, lie as its result does. Zero if their order says nothing of its
-/// own.
-fn followed(computation: &Computation, instr: &Instr) -> usize {
-    let Some(array) = array_of(instr) else { return 0 };
-    let count = match &instr.op {
+/// How many operands, from the first on, an operation takes in the order of its result; zero if its order is its own.
+fn operands_in_order(instr: &Instr) -> usize {
+    match &instr.op {
         Op::Pad(_) | Op::Slice(_) | Op::Reverse(_) => 1,
         Op::ReduceWindow(_) if instr.operands.len() == 2 => 1,
         Op::Concatenate(_) => instr.operands.len(),
         op if is_elementwise(op) => instr.operands.len(),
         _ => 0,
-    };
+    }
+}
+
+/// An operation on operands whose dimensions are in another order, if it goes with any.
+pub(crate) fn in_order(op: &Op, order: &[usize]) -> Option<Op> {
+    let sizes = |sizes: &[usize]| order.iter().map(|&d| sizes[d]).collect::<Vec<_>>();
+    Some(match op {
+        Op::Pad(op) => Pad { dims: order.iter().map(|&d| op.dims[d]).collect() }.into(),
+        Op::Slice(op) => Slice {
+            starts: sizes(&op.starts),
+            limits: sizes(&op.limits),
+            strides: sizes(&op.strides),
+        }
+        .into(),
+        Op::Reverse(op) => {
+            let places = inverse(order);
+            Reverse { dimensions: op.dimensions.iter().map(|&d| places[d]).collect() }.into()
+        }
+        Op::ReduceWindow(op) => {
+            let dims = order.iter().map(|&d| op.window.dims[d]).collect();
+            ReduceWindow { window: Window { dims }, to_apply: op.to_apply }.into()
+        }
+        Op::Concatenate(op) => Concatenate { dimension: inverse(order)[op.dimension] }.into(),
+        op if is_elementwise(op) => op.clone(),
+        _ => return None,
+    })
+}
+
+/// How many operands of an instruction, from the first on, lie as its result does, and are arrays of its rank.
+fn followed(computation: &Computation, instr: &Instr) -> usize {
+    let Some(array) = array_of(instr) else { return 0 };
+    let count = operands_in_order(instr);
     let has_rank = |&id: &InstrId| {
         array_of(computation.instr(id)).is_some_and(|operand| operand.rank() == array.rank())
     };
@@ -272,34 +301,9 @@ impl Turn<'_> {
 
     /// Adds an instruction in another order.
     fn turn(&mut self, instr: &Instr, order: &Order) -> Result<InstrId> {
-        let places = inverse(order);
-        let sizes = |sizes: &[usize]| order.iter().map(|&d| sizes[d]).collect::<Vec<_>>();
-        let mut follows = 1;
-        let op: Op = match &instr.op {
-            Op::Pad(op) => Pad { dims: order.iter().map(|&d| op.dims[d]).collect() }.into(),
-            Op::Slice(op) => Slice {
-                starts: sizes(&op.starts),
-                limits: sizes(&op.limits),
-                strides: sizes(&op.strides),
-            }
-            .into(),
-            Op::Reverse(op) => {
-                Reverse { dimensions: op.dimensions.iter().map(|&d| places[d]).collect() }.into()
-            }
-            Op::ReduceWindow(op) => {
-                let dims = order.iter().map(|&d| op.window.dims[d]).collect();
-                ReduceWindow { window: Window { dims }, to_apply: op.to_apply }.into()
-            }
-            Op::Concatenate(op) => {
-                follows = instr.operands.len();
-                Concatenate { dimension: places[op.dimension] }.into()
-            }
-            op if is_elementwise(op) => {
-                follows = instr.operands.len();
-                op.clone()
-            }
-            _ => return Err(Error::internal("the order of what has one of its own")),
-        };
+        let op = in_order(&instr.op, order)
+            .ok_or_else(|| Error::internal("the order of what has one of its own"))?;
+        let follows = operands_in_order(instr);
         let mut operands = Vec::with_capacity(instr.operands.len());
         for (i, &operand) in instr.operands.iter().enumerate() {
             // Initial values and fills are scalars.

@@ -4,6 +4,7 @@ use helio_ir::ops::{Broadcast, Iota, Transpose};
 use helio_ir::{ArrayShape, InstrId, Op, Result};
 
 use super::{Simplifier, dot};
+use crate::transposes::inverse;
 
 impl Simplifier<'_, '_> {
     /// An array with its dimensions in another order.
@@ -31,10 +32,7 @@ pub(super) fn simpler(
         return cx.broadcast_scalar(scalar, result.dims()).map(Some);
     }
     // For each dimension of the operand, where it goes.
-    let mut places = vec![0; permutation.len()];
-    for (to, &from) in permutation.iter().enumerate() {
-        places[from] = to;
-    }
+    let places = inverse(permutation);
     match cx.draft.op(operand) {
         // transpose(transpose(x)) → transpose(x)
         Op::Transpose(inner) => {
