@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use crate::Threads;
 use nest::Nest;
 pub use rows::Rows;
+pub(super) use tile::transpose;
 
 /// One axis of a box of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Planes transposed tile by tile, in registers.
 
-use super::super::bytes::with_size;
+use super::super::bytes::{Plain, with_size};
 
 /// A plane of elements: along its lines the source is contiguous, along its columns the target.
 pub(super) struct Plane<L, C> {
@@ -13,6 +13,36 @@ pub(super) struct Plane<L, C> {
     pub element_size: usize,
     pub from: *const u8,
     pub to: *mut u8,
+}
+
+/// Transposes a matrix: the element in row `i` and column `j` of `from` gets into row `j` and column `i` of `to`. Both come with
+/// the distance of their rows.
+///
+/// # Panics
+///
+/// If one of the two does not have all of the matrix.
+pub(in crate::kernels) fn transpose<T: Plain>(
+    [rows, columns]: [usize; 2],
+    (from, from_row): (&[T], usize),
+    (to, to_row): (&mut [T], usize),
+) {
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    assert!((rows - 1) * from_row + columns <= from.len(), "the matrix is larger than its source");
+    assert!((columns - 1) * to_row + rows <= to.len(), "the matrix is larger than its target");
+    let element_size = size_of::<T>();
+    let plane = Plane {
+        lines: columns,
+        line: |j| (j * to_row * element_size) as isize,
+        columns: rows,
+        column: |i| (i * from_row * element_size) as isize,
+        element_size,
+        from: from.as_ptr().cast(),
+        to: to.as_mut_ptr().cast(),
+    };
+    // SAFETY: all of the matrix is inside of both slices, as was checked.
+    unsafe { plane.transpose(false) };
 }
 
 /// Rows of `N` elements in vectors `V`.

@@ -132,19 +132,19 @@ impl<T: Bits> Ranks<T> {
     }
 
     /// Whether the rank does not tell all about some element.
-    #[inline(always)]
-    fn loses(&self, elements: &[T]) -> bool {
+    pub(super) fn loses(&self, elements: &[T]) -> bool {
         let lost = |bits: T| self.is_nan(bits) | (self.is_zero(bits) & (bits != T::ZERO));
-        self.least != T::ZERO && elements.iter().fold(false, |any, &v| any | lost(v))
+        self.least != T::ZERO
+            && vectorised(
+                #[inline(always)]
+                || elements.iter().fold(false, |any, &v| any | lost(v)),
+            )
     }
 
     /// Puts the very bits of zeros and NaNs among elements in order that were made of ranks; they
     /// are equal to each other, so stay in the order of `from`.
     pub(super) fn restore(&self, from: &[T], to: &mut [T]) {
-        if !vectorised(
-            #[inline(always)]
-            || self.loses(from),
-        ) {
+        if !self.loses(from) {
             return;
         }
         let is_zero = |bits: T| self.is_zero(bits);

@@ -163,7 +163,8 @@ fn write_keys<T: Key, R: Record>(ranks: &Ranks<T>, records: &[R], keys: &[T], to
     ranks.restore(keys, to);
 }
 
-fn permute(size: usize, order: impl Iterator<Item = u32>, from: &[u8], to: &mut [u8]) {
+/// Writes the elements of a lane in an order of places.
+pub(super) fn permute(size: usize, order: impl Iterator<Item = u32>, from: &[u8], to: &mut [u8]) {
     with_size!(size, T => {
         let from: &[T] = cast(from);
         for (to, place) in cast_mut::<T>(to).iter_mut().zip(order) {

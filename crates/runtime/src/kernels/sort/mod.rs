@@ -3,7 +3,9 @@
 mod keys;
 mod lane;
 mod merge;
+mod network;
 mod radix;
+mod side_by_side;
 mod top_k;
 
 use std::ops::Range;
@@ -11,6 +13,8 @@ use std::ops::Range;
 pub use keys::{KeyOrder, SortKey};
 pub use merge::{MergeSort, PAIRS, Pairs, Precedes};
 pub use top_k::TopK;
+
+use side_by_side::Group;
 
 use super::bytes::{Scratch, cast, cast_mut, element_count, scratch_for, slots, with_size};
 use super::disjoint::Disjoint;
@@ -74,7 +78,7 @@ impl Sort {
 
     /// Working memory of one thread: a lane's, and blocks of all operands before and after.
     fn slot_bytes(&self) -> usize {
-        let mut bytes = self.lane_bytes();
+        let mut bytes = self.lane_bytes().max(self.together_bytes());
         if self.lanes.inner > 1 {
             let elements = self.lanes.count.saturating_mul(self.block());
             for &size in &self.element_sizes {
@@ -92,9 +96,10 @@ impl Sort {
         (BLOCK_BYTES / widest).min(fitting).min(self.lanes.inner).max(1)
     }
 
-    /// How many contiguous lanes a task sorts.
+    /// How many contiguous lanes a task sorts: as many as are sorted together, or some times that.
     fn lanes_per_task(&self) -> usize {
-        (TASK_ELEMENTS / self.lanes.count.max(1)).max(1)
+        let lanes = (TASK_ELEMENTS / self.lanes.count.max(1)).max(1);
+        lanes.next_multiple_of(self.width(|_| false))
     }
 
     fn tasks(&self) -> usize {
@@ -149,6 +154,25 @@ impl Sort {
         to: &[Disjoint<'_, u8>],
         mut scratch: Scratch<'_>,
     ) {
+        let (count, width) = (self.lanes.count, self.width(|i| !to[i].is_empty()));
+        for first in rows.clone().step_by(width) {
+            let group = first..rows.end.min(first + width);
+            let lanes = Group { first: first * count, width: group.len(), step: 1 };
+            // SAFETY: each row belongs to one task, which sorts it once.
+            if !unsafe { self.together((lanes, width), from, to, scratch.again()) } {
+                self.rows_alone(group, from, to, scratch.again());
+            }
+        }
+    }
+
+    /// Sorts contiguous lanes, one after the other.
+    fn rows_alone(
+        &self,
+        rows: Range<usize>,
+        from: &[&[u8]],
+        to: &[Disjoint<'_, u8>],
+        mut scratch: Scratch<'_>,
+    ) {
         for row in rows {
             let bytes = |i: usize| self.lanes.count * self.element_sizes[i];
             let from = from.iter().enumerate().map(|(i, v)| &v[row * bytes(i)..][..bytes(i)]);
@@ -171,7 +195,38 @@ impl Sort {
         mut scratch: Scratch<'_>,
     ) {
         let Lanes { count, inner, .. } = self.lanes;
+        let width = self.width(|i| !to[i].is_empty());
+        // Those that are sorted alone, up to the next that are sorted together.
+        let mut alone = columns.start..columns.start;
+        for first in columns.clone().step_by(width) {
+            let end = columns.end.min(first + width);
+            let start = outer * count * inner + first;
+            let lanes = Group { first: start, width: end - first, step: inner };
+            // SAFETY: each column belongs to one task, which sorts it once.
+            if unsafe { self.together((lanes, width), from, to, scratch.again()) } {
+                self.columns_alone(outer, alone, from, to, scratch.again());
+                alone = end..end;
+            } else {
+                alone.end = end;
+            }
+        }
+        self.columns_alone(outer, alone, from, to, scratch.again());
+    }
+
+    /// Sorts neighbouring lanes that are not contiguous, one after the other.
+    fn columns_alone(
+        &self,
+        outer: usize,
+        columns: Range<usize>,
+        from: &[&[u8]],
+        to: &[Disjoint<'_, u8>],
+        mut scratch: Scratch<'_>,
+    ) {
+        let Lanes { count, inner, .. } = self.lanes;
         let width = columns.len();
+        if width == 0 {
+            return;
+        }
         let blocks = from.iter().zip(&self.element_sizes).map(|(from, &size)| {
             let block = scratch.take::<u8>(count * width * size);
             with_size!(size, T => {

@@ -72,6 +72,11 @@ fn shapes() -> impl Iterator<Item = Lanes> {
         (5, 97, 1),
         (2, 131, 7),
         (1, 50, 40),
+        (21, 1, 1),
+        (9, 2, 1),
+        (37, 100, 1),
+        (3, 65, 29),
+        (1, 700, 21),
         (1, 20_011, 1),
     ]
     .into_iter()
@@ -115,6 +120,28 @@ fn floats_as_numbers_alone_and_with_others() {
                     if descending { ascending.reverse() } else { ascending }
                 });
             }
+        }
+    }
+}
+
+/// Without zeros below zero, numbers that count as zero, and NaNs, ranks tell all about keys.
+#[test]
+fn floats_that_ranks_tell_all_about() {
+    let mut random = Random(5);
+    for lanes in shapes() {
+        let keys: Vec<f32> = (0..len(lanes))
+            .map(|_| match random.next() % 4 {
+                0 => f32::INFINITY.copysign(random.next() as i64 as f32),
+                1 => (random.next() % 5) as f32,
+                _ => random.next() as i64 as f32,
+            })
+            .collect();
+        let column: Vec<u64> = keys.iter().map(|v| v.to_bits().into()).collect();
+        let tags: Vec<u64> = (0..len(lanes) as u64).map(|i| i * 0x1_0001).collect();
+        for sizes in [&[4][..], &[4, 4], &[4, 1, 16]] {
+            let columns = [&[column.clone()][..], &vec![tags.clone(); sizes.len() - 1]].concat();
+            let key = SortKey { operand: 0, order: F32, descending: true };
+            check(vec![key], sizes, lanes, &columns, &|a, b| numeric(keys[b], keys[a]));
         }
     }
 }
