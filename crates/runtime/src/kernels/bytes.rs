@@ -15,16 +15,17 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 macro_rules! plain {
     ($($ty:ty),*) => { $(
-        // SAFETY: numbers, and arrays of two numbers, have no padding and no invalid bits.
+        // SAFETY: numbers have no padding and no invalid bits.
         unsafe impl Plain for $ty {}
     )* };
 }
 
 #[cfg(feature = "fft")]
 plain!(Complex<f32>, Complex<f64>);
-plain!(
-    u8, u16, u32, u64, u128, i8, i16, i32, i64, f32, f64, [u32; 2], [f32; 2], [f64; 2], [u64; 2]
-);
+plain!(u8, u16, u32, u64, u128, i8, i16, i32, i64, f32, f64);
+
+// SAFETY: elements of an array have nothing between them.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// The elements that these bytes are.
 ///

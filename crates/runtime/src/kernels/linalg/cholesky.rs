@@ -135,15 +135,21 @@ impl Cholesky {
         finish: &(dyn Fn(usize, &mut [T], usize) + Sync),
     ) {
         let (n, size) = (self.n, self.n * self.n);
-        if side_by_side::are_worth(self.ty, self.batch, [n, n]) {
-            return side_by_side::for_groups(matrices, size, size, threads, &|first, to, work| {
-                side_by_side::load(to, work);
-                let info = side_by_side::cholesky(work, n);
-                side_by_side::store(work, to);
-                for (lane, (matrix, info)) in to.chunks_exact_mut(size).zip(info).enumerate() {
-                    finish(first + lane, matrix, info as usize);
-                }
-            });
+        if side_by_side::are_worth(self.batch, [n, n]) {
+            return side_by_side::for_groups(
+                matrices,
+                size,
+                size,
+                threads,
+                &|first, to, work: &mut [T::Side]| {
+                    side_by_side::load(to, work);
+                    let info = side_by_side::cholesky::<T>(work, n);
+                    side_by_side::store(work, to);
+                    for (lane, (matrix, info)) in to.chunks_exact_mut(size).zip(info).enumerate() {
+                        finish(first + lane, matrix, info as usize);
+                    }
+                },
+            );
         }
         threads.for_chunks(matrices, self.n * self.n, &|number, matrix| {
             // Several matrices are shared out; of one, the remainders are.

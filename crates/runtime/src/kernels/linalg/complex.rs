@@ -4,6 +4,7 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use super::super::bytes::Plain;
 use super::Field;
+use super::side_by_side::Parts;
 
 /// A complex number: the real, then the imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,34 +54,32 @@ macro_rules! complex {
             /// zero, parts are infinite or NaN.
             #[inline(always)]
             fn div(self, other: Self) -> Self {
-                if other.re == 0.0 && other.im == 0.0 {
-                    let infinity = $part::INFINITY.copysign(other.re);
-                    return Complex { re: infinity * self.re, im: infinity * self.im };
-                }
+                // Without branches, so that numbers side by side are divided by vector code.
                 // Sums of large numbers might leave the range, too. (If one number is that large and the
                 // other so small that its half is none, the quotient is infinite or zero anyway.)
                 let most = |z: Self| z.re.abs().max(z.im.abs());
                 let scale = if most(self).max(most(other)) > 1e-8 * $part::MAX { 0.5 } else { 1.0 };
                 let [x, y] = [self, other].map(|z| Complex { re: scale * z.re, im: scale * z.im });
                 let is_flat = y.re.abs() >= y.im.abs();
-                let (large, small) = if is_flat { (y.re, y.im) } else { (y.im, y.re) };
+                // The quotient of both times -i is the same.
+                let turned = |z: Self| if is_flat { (z.re, z.im) } else { (z.im, -z.re) };
+                let ((re, im), (large, small)) = (turned(x), turned(y));
                 let ratio = small / large;
                 let norm = large + small * ratio;
-                match is_flat {
-                    true => Complex {
-                        re: (x.re + x.im * ratio) / norm,
-                        im: (x.im - x.re * ratio) / norm,
-                    },
-                    false => Complex {
-                        re: (x.re * ratio + x.im) / norm,
-                        im: (x.im * ratio - x.re) / norm,
-                    },
+                let quotient = ((re + im * ratio) / norm, (im - re * ratio) / norm);
+                let infinity = $part::INFINITY.copysign(other.re);
+                let over_zero = (infinity * self.re, infinity * self.im);
+                let is_zero = other.re == 0.0 && other.im == 0.0;
+                Complex {
+                    re: if is_zero { over_zero.0 } else { quotient.0 },
+                    im: if is_zero { over_zero.1 } else { quotient.1 },
                 }
             }
         }
 
         impl Field for Complex<$part> {
             type Real = $part;
+            type Side = Parts<$part>;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
             const ONE: Self = Complex { re: 1.0, im: 0.0 };
             // The inverse has parts of at most that of a real number.

@@ -58,7 +58,7 @@ impl Lu {
         }
         with_field!(self.ty, T => {
             let (a, to) = (cast::<T>(a), cast_mut::<T>(to));
-            match side_by_side::are_worth(self.ty, self.batch, [self.m, self.n]) {
+            match side_by_side::are_worth(self.batch, [self.m, self.n]) {
                 true => self.side_by_side(a, to, (pivots, info), threads),
                 false => self.typed(a, to, (pivots, info), threads),
             }
@@ -80,10 +80,10 @@ impl Lu {
             size,
             size,
             threads,
-            &|first, to, work| {
+            &|first, to, work: &mut [T::Side]| {
                 let mut rows = [[0; MATRICES]; MAX_SIZE];
                 side_by_side::load(&a[first * size..][..to.len()], work);
-                side_by_side::lu(work, [m, n], &mut rows[..count]);
+                side_by_side::lu::<T>(work, [m, n], &mut rows[..count]);
                 side_by_side::store(work, to);
                 let matrices = to.len() / size;
                 // SAFETY: each matrix has a number of its own.

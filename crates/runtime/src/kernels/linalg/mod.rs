@@ -95,6 +95,8 @@ trait Field:
 {
     /// The type of its parts.
     type Real: Plain + PartialOrd;
+    /// Numbers side by side.
+    type Side: side_by_side::Side<Self>;
     const ZERO: Self;
     const ONE: Self;
     const NAN: Self;
@@ -114,6 +116,7 @@ macro_rules! reals {
     ($($ty:ty)*) => { $(
         impl Field for $ty {
             type Real = $ty;
+            type Side = real::Lanes<$ty>;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const NAN: Self = <$ty>::NAN;

@@ -42,7 +42,8 @@ impl Qr {
 
     /// Whether matrices are small and many enough to be computed side by side.
     pub fn is_side_by_side(&self) -> bool {
-        side_by_side::are_worth(self.ty, self.batch, [self.m, self.n])
+        let is_real = matches!(self.ty, FieldType::F32 | FieldType::F64);
+        is_real && side_by_side::are_worth(self.batch, [self.m, self.n])
     }
 
     /// Writes factors to `to`: `r` to the upper triangle, the reflectors below it; and to `tau` their factors.

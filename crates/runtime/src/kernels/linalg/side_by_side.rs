@@ -6,9 +6,10 @@
 use super::super::bytes::Plain;
 use super::super::isa::vectorised;
 use super::super::scratch;
+use super::Field;
+use super::complex::Complex;
 use super::qr::reflector;
 use super::real::{LANES, Lanes, Real};
-use super::{Field, FieldType};
 use crate::Threads;
 
 /// Matrices that are computed at once.
@@ -17,49 +18,184 @@ pub(super) const MATRICES: usize = LANES;
 /// The most rows and columns: of more, a matrix by itself fills vectors.
 pub(super) const MAX_SIZE: usize = 16;
 
-/// Whether matrices of this type, in batches of so many, with so many rows and columns, are best computed side by
-/// side.
-pub(super) fn are_worth(ty: FieldType, batch: usize, sizes: [usize; 2]) -> bool {
-    let is_real = matches!(ty, FieldType::F32 | FieldType::F64);
-    is_real && batch >= MATRICES && sizes.iter().all(|size| (1..=MAX_SIZE).contains(size))
+/// Whether matrices in batches of so many, with so many rows and columns, are best computed side by side.
+pub(super) fn are_worth(batch: usize, sizes: [usize; 2]) -> bool {
+    batch >= MATRICES && sizes.iter().all(|size| (1..=MAX_SIZE).contains(size))
 }
 
+/// A number of each of [`MATRICES`] matrices.
+pub(super) trait Packed<T>: Plain {
+    fn get(&self, lane: usize) -> T;
+    fn set(&mut self, lane: usize, number: T);
+}
+
+impl<T: Plain> Packed<T> for Lanes<T> {
+    #[inline(always)]
+    fn get(&self, lane: usize) -> T {
+        self[lane]
+    }
+    #[inline(always)]
+    fn set(&mut self, lane: usize, number: T) {
+        self[lane] = number;
+    }
+}
+
+/// The arithmetic of numbers side by side, in each lane for itself.
+pub(super) trait Side<T: Field>: Packed<T> {
+    /// The same number in all lanes.
+    fn all(number: T) -> Self;
+    /// The sizes of the numbers ([`Field::size`]).
+    fn sizes(&self) -> Lanes<T::Real>;
+    fn conj(self) -> Self;
+    /// `self * b`
+    fn times(self, b: Self) -> Self;
+    /// `self / b`
+    fn over(self, b: Self) -> Self;
+    /// `self - b * c`
+    fn less_product(self, b: Self, c: Self) -> Self;
+    /// `a` in these lanes, else `b`.
+    fn chosen(lanes: &Lanes<bool>, a: Self, b: Self) -> Self;
+}
+
+/// Complex numbers, their parts apart.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Parts<R> {
+    re: Lanes<R>,
+    im: Lanes<R>,
+}
+
+// SAFETY: two arrays without padding between or behind them, for which any bits are a value.
+unsafe impl<R: Plain> Plain for Parts<R> {}
+
+macro_rules! sides {
+    ($($real:ident)*) => { $(
+        impl Side<$real> for Lanes<$real> {
+            #[inline(always)]
+            fn all(number: $real) -> Self {
+                [number; MATRICES]
+            }
+            #[inline(always)]
+            fn sizes(&self) -> Lanes<$real> {
+                self.map(|v| v.size())
+            }
+            #[inline(always)]
+            fn conj(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn times(self, b: Self) -> Self {
+                zipped(self, b, |a, b| a * b)
+            }
+            #[inline(always)]
+            fn over(self, b: Self) -> Self {
+                zipped(self, b, |a, b| a / b)
+            }
+            #[inline(always)]
+            fn less_product(self, b: Self, c: Self) -> Self {
+                less_product(self, b, c)
+            }
+            #[inline(always)]
+            fn chosen(lanes: &Lanes<bool>, a: Self, b: Self) -> Self {
+                std::array::from_fn(|lane| if lanes[lane] { a[lane] } else { b[lane] })
+            }
+        }
+
+        impl Packed<Complex<$real>> for Parts<$real> {
+            #[inline(always)]
+            fn get(&self, lane: usize) -> Complex<$real> {
+                Complex { re: self.re[lane], im: self.im[lane] }
+            }
+            #[inline(always)]
+            fn set(&mut self, lane: usize, number: Complex<$real>) {
+                (self.re[lane], self.im[lane]) = (number.re, number.im);
+            }
+        }
+
+        impl Side<Complex<$real>> for Parts<$real> {
+            #[inline(always)]
+            fn all(number: Complex<$real>) -> Self {
+                Parts { re: [number.re; MATRICES], im: [number.im; MATRICES] }
+            }
+            #[inline(always)]
+            fn sizes(&self) -> Lanes<$real> {
+                zipped(self.re, self.im, |re, im| Complex { re, im }.size())
+            }
+            #[inline(always)]
+            fn conj(self) -> Self {
+                Parts { re: self.re, im: self.im.map(|im| -im) }
+            }
+            #[inline(always)]
+            fn times(self, b: Self) -> Self {
+                let (x, y) = (&self, &b);
+                Parts {
+                    re: std::array::from_fn(|i| x.re[i] * y.re[i] - x.im[i] * y.im[i]),
+                    im: std::array::from_fn(|i| x.re[i] * y.im[i] + x.im[i] * y.re[i]),
+                }
+            }
+            #[inline(always)]
+            fn over(self, b: Self) -> Self {
+                let mut quotient = self;
+                for lane in 0..MATRICES {
+                    quotient.set(lane, self.get(lane) / b.get(lane));
+                }
+                quotient
+            }
+            #[inline(always)]
+            fn less_product(self, b: Self, c: Self) -> Self {
+                let (x, y, z) = (&self, &b, &c);
+                Parts {
+                    re: std::array::from_fn(|i| x.re[i] - (y.re[i] * z.re[i] - y.im[i] * z.im[i])),
+                    im: std::array::from_fn(|i| x.im[i] - (y.re[i] * z.im[i] + y.im[i] * z.re[i])),
+                }
+            }
+            #[inline(always)]
+            fn chosen(lanes: &Lanes<bool>, a: Self, b: Self) -> Self {
+                Parts {
+                    re: Side::chosen(lanes, a.re, b.re),
+                    im: Side::chosen(lanes, a.im, b.im),
+                }
+            }
+        }
+    )* };
+}
+
+sides!(f32 f64);
+
 /// What is done with the number of a group's first matrix, the group's part of an array, and working memory.
-pub(super) type GroupBody<'b, T> = dyn Fn(usize, &mut [T], &mut [Lanes<T>]) + Sync + 'b;
+pub(super) type GroupBody<'b, T, P> = dyn Fn(usize, &mut [T], &mut [P]) + Sync + 'b;
 
 /// Calls `body` for groups of matrices of `to`, which have `size` elements each, with working memory for
 /// `work` elements of each.
-pub(super) fn for_groups<T: Plain>(
+pub(super) fn for_groups<T: Plain, P: Packed<T>>(
     to: &mut [T],
     size: usize,
     work: usize,
     threads: Threads<'_>,
-    body: &GroupBody<'_, T>,
+    body: &GroupBody<'_, T, P>,
 ) {
     threads.for_chunks(to, MATRICES * size, &|group, to| {
-        scratch::with(work * MATRICES, |work: &mut [T]| {
-            body(group * MATRICES, to, work.as_chunks_mut().0);
-        });
+        scratch::with(work, |work: &mut [P]| body(group * MATRICES, to, work));
     });
 }
 
 /// Lays out matrices of as many elements as `to` has; where there are fewer than lanes, the last again.
-pub(super) fn load<T: Plain>(from: &[T], to: &mut [Lanes<T>]) {
+pub(super) fn load<T: Plain, P: Packed<T>>(from: &[T], to: &mut [P]) {
     let size = to.len();
     let last = from.len() / size - 1;
     for lane in 0..MATRICES {
         let matrix = &from[lane.min(last) * size..][..size];
         for (to, &v) in to.iter_mut().zip(matrix) {
-            to[lane] = v;
+            to.set(lane, v);
         }
     }
 }
 
 /// The reverse of [`load`], of the lanes that have a place.
-pub(super) fn store<T: Plain>(from: &[Lanes<T>], to: &mut [T]) {
+pub(super) fn store<T: Plain, P: Packed<T>>(from: &[P], to: &mut [T]) {
     for (lane, matrix) in to.chunks_exact_mut(from.len()).enumerate() {
         for (v, lanes) in matrix.iter_mut().zip(from) {
-            *v = lanes[lane];
+            *v = lanes.get(lane);
         }
     }
 }
@@ -78,32 +214,31 @@ pub(super) fn less_product<T: Field>(a: Lanes<T>, b: Lanes<T>, c: Lanes<T>) -> L
 
 /// LU factors of `m`×`n` matrices in place. For each pivot, and each lane, `pivots` gets the row that was exchanged
 /// with its row, counted from 1.
-pub(super) fn lu<T: Field>(a: &mut [Lanes<T>], [m, n]: [usize; 2], pivots: &mut [Lanes<i32>]) {
+pub(super) fn lu<T: Field>(a: &mut [T::Side], [m, n]: [usize; 2], pivots: &mut [Lanes<i32>]) {
     vectorised(
         #[inline(always)]
         || {
             for (j, pivots) in pivots.iter_mut().enumerate().take(m.min(n)) {
                 // The first of the largest elements; if the first of all is NaN, that.
-                let mut most = a[j * n + j].map(|v| v.size());
+                let mut most = a[j * n + j].sizes();
                 let mut at = [j as i32; MATRICES];
                 for i in j + 1..m {
-                    let row = &a[i * n + j];
+                    let sizes = a[i * n + j].sizes();
                     for lane in 0..MATRICES {
-                        let size = row[lane].size();
-                        let is_larger = size > most[lane];
-                        most[lane] = if is_larger { size } else { most[lane] };
+                        let is_larger = sizes[lane] > most[lane];
+                        most[lane] = if is_larger { sizes[lane] } else { most[lane] };
                         at[lane] = if is_larger { i as i32 } else { at[lane] };
                     }
                 }
                 *pivots = at.map(|row| row + 1);
                 for i in j + 1..m {
-                    exchange(a, n, (j, i), at.map(|row| row == i as i32));
+                    exchange::<T>(a, n, (j, i), &at.map(|row| row == i as i32));
                 }
-                divide_column(a, [m, n], j, most);
+                divide_column::<T>(a, [m, n], j, most);
                 for i in j + 1..m {
                     let factor = a[i * n + j];
                     for c in j + 1..n {
-                        a[i * n + c] = less_product(a[i * n + c], factor, a[j * n + c]);
+                        a[i * n + c] = a[i * n + c].less_product(factor, a[j * n + c]);
                     }
                 }
             }
@@ -113,42 +248,47 @@ pub(super) fn lu<T: Field>(a: &mut [Lanes<T>], [m, n]: [usize; 2], pivots: &mut 
 
 /// Exchanges two rows of `n` elements in these lanes.
 #[inline(always)]
-fn exchange<T: Field>(a: &mut [Lanes<T>], n: usize, (i, k): (usize, usize), lanes: Lanes<bool>) {
+fn exchange<T: Field>(a: &mut [T::Side], n: usize, (i, k): (usize, usize), lanes: &Lanes<bool>) {
     let (above, below) = a.split_at_mut(k * n);
     for (x, y) in above[i * n..][..n].iter_mut().zip(&mut below[..n]) {
-        let (old_x, old_y) = (*x, *y);
-        *x = std::array::from_fn(|lane| if lanes[lane] { old_y[lane] } else { old_x[lane] });
-        *y = std::array::from_fn(|lane| if lanes[lane] { old_x[lane] } else { old_y[lane] });
+        (*x, *y) = (Side::chosen(lanes, *y, *x), Side::chosen(lanes, *x, *y));
     }
 }
 
 /// Divides what is below the diagonal in column `j` by what is on it, which has this size: by way of its inverse
 /// where that is finite, and not at all where it is zero.
 #[inline(always)]
-fn divide_column<T: Field>(a: &mut [Lanes<T>], [m, n]: [usize; 2], j: usize, size: Lanes<T::Real>) {
+fn divide_column<T: Field>(a: &mut [T::Side], [m, n]: [usize; 2], j: usize, size: Lanes<T::Real>) {
     let pivot = a[j * n + j];
     // (NaN is not less.)
     let are_small = size.iter().any(|&size| size < T::LEAST);
     if !are_small {
-        let inverse = pivot.map(|v| T::ONE / v);
+        let inverse = T::Side::all(T::ONE).over(pivot);
         for i in j + 1..m {
-            a[i * n + j] = zipped(a[i * n + j], inverse, |v, inverse| v * inverse);
+            a[i * n + j] = a[i * n + j].times(inverse);
         }
         return;
     }
     for i in j + 1..m {
-        let divided = |v: T, pivot: T| match () {
-            () if pivot == T::ZERO => v,
-            () if pivot.size() >= T::LEAST => v * (T::ONE / pivot),
-            () => v / pivot,
-        };
-        a[i * n + j] = zipped(a[i * n + j], pivot, divided);
+        let mut divided = a[i * n + j];
+        for lane in 0..MATRICES {
+            let (v, pivot) = (divided.get(lane), pivot.get(lane));
+            divided.set(
+                lane,
+                match () {
+                    () if pivot == T::ZERO => v,
+                    () if pivot.size() >= T::LEAST => v * (T::ONE / pivot),
+                    () => v / pivot,
+                },
+            );
+        }
+        a[i * n + j] = divided;
     }
 }
 
 /// Replaces the lower triangles of `n`×`n` matrices by Cholesky's factors. Gives for each lane 0, or the order of
 /// the first leading minor that is not positive; columns from that on are anything.
-pub(super) fn cholesky<T: Field>(a: &mut [Lanes<T>], n: usize) -> Lanes<i32> {
+pub(super) fn cholesky<T: Field>(a: &mut [T::Side], n: usize) -> Lanes<i32> {
     let mut info = [0; MATRICES];
     vectorised(
         #[inline(always)]
@@ -157,18 +297,19 @@ pub(super) fn cholesky<T: Field>(a: &mut [Lanes<T>], n: usize) -> Lanes<i32> {
                 for i in j..n {
                     let mut sum = a[i * n + j];
                     for k in 0..j {
-                        sum = less_product(sum, a[i * n + k], a[j * n + k]);
+                        sum = sum.less_product(a[i * n + k], a[j * n + k].conj());
                     }
                     a[i * n + j] = sum;
                 }
-                let roots = a[j * n + j].map(T::root_of_pivot);
-                for (info, root) in info.iter_mut().zip(roots) {
+                let pivot = &mut a[j * n + j];
+                for (lane, info) in info.iter_mut().enumerate() {
+                    let root = pivot.get(lane).root_of_pivot();
                     *info = if *info == 0 && root.is_none() { j as i32 + 1 } else { *info };
+                    pivot.set(lane, root.unwrap_or(T::NAN));
                 }
-                let root = roots.map(|root| root.unwrap_or(T::NAN));
-                a[j * n + j] = root;
+                let root = *pivot;
                 for i in j + 1..n {
-                    a[i * n + j] = zipped(a[i * n + j], root, |v, root| v / root);
+                    a[i * n + j] = a[i * n + j].over(root);
                 }
             }
         },
@@ -189,16 +330,19 @@ pub(super) struct System {
     /// Whether the last unknown is known first.
     pub(super) is_reversed: bool,
     pub(super) unit_diagonal: bool,
+    /// Whether coefficients are the conjugates of what is in the matrix.
+    pub(super) conjugate: bool,
 }
 
 impl System {
     /// Solves for `x`, the right sides at first.
-    pub(super) fn solve<T: Field>(&self, a: &[Lanes<T>], x: &mut [Lanes<T>]) {
-        let System { n, columns, by_equations, transposed, is_reversed, unit_diagonal } = *self;
+    pub(super) fn solve<T: Field>(&self, a: &[T::Side], x: &mut [T::Side]) {
+        let System { n, columns, by_equations, transposed, is_reversed, unit_diagonal, .. } = *self;
         let number = |i: usize| if is_reversed { n - 1 - i } else { i };
         let coefficient = |i: usize, k: usize| {
             let (row, column) = if transposed { (k, i) } else { (i, k) };
-            number(row) * n + number(column)
+            let coefficient = a[number(row) * n + number(column)];
+            if self.conjugate { coefficient.conj() } else { coefficient }
         };
         let place = |i: usize, c: usize| match by_equations {
             true => number(i) * columns + c,
@@ -211,10 +355,10 @@ impl System {
                     for c in 0..columns {
                         let mut sum = x[place(i, c)];
                         for k in 0..i {
-                            sum = less_product(sum, a[coefficient(i, k)], x[place(k, c)]);
+                            sum = sum.less_product(coefficient(i, k), x[place(k, c)]);
                         }
                         if !unit_diagonal {
-                            sum = zipped(sum, a[coefficient(i, i)], |v, pivot| v / pivot);
+                            sum = sum.over(coefficient(i, i));
                         }
                         x[place(i, c)] = sum;
                     }

@@ -3,6 +3,7 @@
 
 use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::super::disjoint::Disjoint;
+use super::super::isa::vectorised;
 use super::super::scratch;
 use super::FieldType;
 use super::back::{self, Reversed};
@@ -190,24 +191,35 @@ impl Svd {
                 if *info == 0 {
                     let up;
                     (up, down[l]) = most.scaling();
-                    for (number, &x) in a.iter().enumerate() {
-                        let at = if is_wide { number } else { number % n * m + number / n };
-                        w[at][l] = x * up;
+                    // Rows of `w` are rows of a wide matrix, and columns of another.
+                    let (size, row, element) = if is_wide { (m, m, 1) } else { (n, 1, m) };
+                    for (i, numbers) in a.chunks_exact(size).enumerate() {
+                        for (j, &x) in numbers.iter().enumerate() {
+                            w[i * row + j * element][l] = x * up;
+                        }
                     }
                 }
             }
             let is_open = many::orthogonal(w, v, [m, n]);
-            let mut squares = [[T::ZERO; LANES]; many::MAX_ORDER];
-            for (squares, w) in squares.iter_mut().zip(w.chunks_exact(m)) {
-                for x in w {
-                    for l in 0..LANES {
-                        squares[l] += x[l] * x[l];
+            let mut lengths = [[T::ZERO; LANES]; many::MAX_ORDER];
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (lengths, w) in lengths.iter_mut().zip(w.chunks_exact(m)) {
+                        for x in w {
+                            for l in 0..LANES {
+                                lengths[l] += x[l] * x[l];
+                            }
+                        }
+                        for length in lengths {
+                            *length = length.sqrt();
+                        }
                     }
-                }
-            }
+                },
+            );
             let (high, low) = if is_wide { (right, left) } else { (left, right) };
             for (l, (values, info)) in values.chunks_exact_mut(n).zip(info).enumerate() {
-                let lengths = squares.map(|squares| squares[l].sqrt());
+                let lengths: [T; many::MAX_ORDER] = std::array::from_fn(|j| lengths[j][l]);
                 let mut order: [usize; many::MAX_ORDER] = std::array::from_fn(|i| i);
                 let order = sorted_by(&lengths, &mut order[..n]);
                 let [least, most] = [order[0], order[n - 1]].map(|at| lengths[at]);

@@ -279,47 +279,58 @@ fn are_close(x: C, y: C) -> bool {
     difference.re.hypot(difference.im) < 1e-9
 }
 
-/// The factor of a Hermitian matrix, whose square is compared with it.
-fn complex_factor(n: usize, lower: bool) -> Vec<C> {
-    let m = complex_numbers(n * n, 4);
-    let matrix = |i: usize, j: usize| {
+/// The factors of Hermitian matrices, whose squares are compared with them.
+fn complex_factors(batch: usize, n: usize, lower: bool) -> Vec<C> {
+    let m = complex_numbers(batch * n * n, 4);
+    let matrix = |number: usize, i: usize, j: usize| {
         let one = Complex { re: f64::from(u8::from(i == j)), im: 0.0 };
+        let m = &m[number * n * n..];
         sum((0..n).map(|k| m[i * n + k] * m[j * n + k].conj()).chain([one]))
     };
-    let given = |(i, j): (usize, usize)| match (i == j, (j < i) == lower) {
+    let given = |number: usize, (i, j): (usize, usize)| match (i == j, (j < i) == lower) {
         // What a diagonal has of imaginary parts counts for nothing.
-        (true, _) => Complex { re: matrix(i, i).re, im: 5.0 },
-        (_, true) => matrix(i, j),
+        (true, _) => Complex { re: matrix(number, i, i).re, im: 5.0 },
+        (_, true) => matrix(number, i, j),
         (_, false) => C::NAN,
     };
-    let a: Vec<C> = (0..n * n).map(|at| given((at / n, at % n))).collect();
-    let plan = Cholesky::new(FieldType::C128, 1, n, lower).unwrap();
-    let mut found = vec![C::NAN; n * n];
+    let places = || (0..n * n).map(|at| (at / n, at % n));
+    let a: Vec<C> =
+        (0..batch).flat_map(|number| places().map(move |at| given(number, at))).collect();
+    let plan = Cholesky::new(FieldType::C128, batch, n, lower).unwrap();
+    let mut found = vec![C::NAN; a.len()];
     let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
     let pool = Pool::new(2);
     plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut scratch, pool.threads(2));
-    let factor = |i: usize, j: usize| match lower {
-        true => found[i * n + j],
-        false => found[j * n + i].conj(),
-    };
-    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
-        let square = sum((0..n).map(|k| factor(i, k) * factor(j, k).conj()));
-        assert!(are_close(square, matrix(i, j)), "{n} {lower} {i} {j}: {square:?}");
-        assert!(j <= i || factor(i, j) == C::ZERO);
+    for (number, found) in found.chunks_exact(n * n).enumerate() {
+        let factor = |i: usize, j: usize| match lower {
+            true => found[i * n + j],
+            false => found[j * n + i].conj(),
+        };
+        for (i, j) in places() {
+            let square = sum((0..n).map(|k| factor(i, k) * factor(j, k).conj()));
+            assert!(are_close(square, matrix(number, i, j)), "{n} {lower} {i} {j}: {square:?}");
+            assert!(j <= i || factor(i, j) == C::ZERO);
+        }
     }
     found
 }
 
 #[test]
 fn complex_factors_and_solutions() {
-    for (n, columns, lower) in
-        [(1, 1, true), (5, 3, true), (5, 6, false), (65, 2, true), (130, 33, false)]
-    {
+    for (batch, n, columns, lower) in [
+        (1, 1, 1, true),
+        (1, 5, 3, true),
+        (1, 5, 6, false),
+        (1, 65, 2, true),
+        (1, 130, 33, false),
+        (17, 3, 2, true),
+        (33, 9, 5, false),
+    ] {
         if cfg!(miri) && n > 5 {
             continue; // Miri interprets: small ones are enough for it.
         }
-        let a = complex_factor(n, lower);
-        let b = complex_numbers(n * columns, 5);
+        let a = complex_factors(batch, n, lower);
+        let b = complex_numbers(batch * n * columns, 5);
         for bits in 0..8 {
             let [left_side, transpose_a, conjugate_a] = [1, 2, 4].map(|bit| bits & bit != 0);
             let flags = TriangularFlags {
@@ -329,23 +340,27 @@ fn complex_factors_and_solutions() {
                 transpose_a,
                 conjugate_a,
             };
-            let plan = TriangularSolve::new(FieldType::C128, 1, n, columns, flags).unwrap();
+            let plan = TriangularSolve::new(FieldType::C128, batch, n, columns, flags).unwrap();
             let mut x = vec![C::NAN; b.len()];
             let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
             let threads = Threads::single();
             plan.run(bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut x), &mut scratch, threads);
-            let op = |i: usize, j: usize| {
-                let v = if transpose_a { a[j * n + i] } else { a[i * n + j] };
-                if conjugate_a { v.conj() } else { v }
-            };
-            for (i, column) in (0..n * columns).map(|at| (at / columns, at % columns)) {
-                let at = |i: usize| if left_side { i * columns + column } else { column * n + i };
-                let term = |j: usize| match left_side {
-                    true => op(i, j) * x[at(j)],
-                    false => x[at(j)] * op(j, i),
+            let sides = x.chunks_exact(n * columns).zip(b.chunks_exact(n * columns));
+            for (a, (x, b)) in a.chunks_exact(n * n).zip(sides) {
+                let op = |i: usize, j: usize| {
+                    let v = if transpose_a { a[j * n + i] } else { a[i * n + j] };
+                    if conjugate_a { v.conj() } else { v }
                 };
-                let found = sum((0..n).map(term));
-                assert!(are_close(found, b[at(i)]), "{flags:?} {n} {i} {column}: {found:?}");
+                for (i, column) in (0..n * columns).map(|at| (at / columns, at % columns)) {
+                    let at =
+                        |i: usize| if left_side { i * columns + column } else { column * n + i };
+                    let term = |j: usize| match left_side {
+                        true => op(i, j) * x[at(j)],
+                        false => x[at(j)] * op(j, i),
+                    };
+                    let found = sum((0..n).map(term));
+                    assert!(are_close(found, b[at(i)]), "{flags:?} {n} {i} {column}: {found:?}");
+                }
             }
         }
     }
@@ -552,6 +567,39 @@ fn special_matrices_of_a_batch() {
         let columns = if info[0] == 0 { 3 } else { info[0] as usize - 1 };
         for (at, (&x, &y)) in factors[part].iter().zip(&factor).enumerate() {
             assert!(at % 3 >= columns || at % 3 > at / 3 || is_close(x, y), "{matrix:?}");
+        }
+    }
+}
+
+/// Complex ones, whose parts are special or not.
+#[test]
+fn special_complex_matrices_of_a_batch() {
+    let nan = f64::NAN;
+    let specials = [
+        [2., 1., 3., 4., 2., 5., -4., -2., 1.],
+        [0.; 9],
+        [nan, 1., 2., 3., 4., 5., 6., 7., 9.],
+        [1., 1., 2., nan, 4., 5., 6., 7., 9.],
+        [1e-310, 1., 0., 5e-311, 2., 0., 0., 0., 1.],
+        [3e300, 0., 1e300, 4e300, 1e300, 0., 0., 1., 2e300],
+        [3e-300, 0., 1e-300, 4e-300, 1e-300, 0., 0., 1e-300, 2e-300],
+    ];
+    let parts = specials.iter().flat_map(|re| specials.iter().map(move |im| (re, im)));
+    let all: Vec<C> =
+        parts.flat_map(|(re, im)| re.iter().zip(im).map(|(&re, &im)| Complex { re, im })).collect();
+    let batch = all.len() / 9;
+    let threads = Threads::single();
+    let is_close = |x: f64, y: f64| {
+        x == y
+            || x.is_nan() && y.is_nan()
+            || (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1e-290)
+    };
+    let (found, pivots, info) = lu(FieldType::C128, &all, [batch, 3, 3], threads);
+    for (i, matrix) in all.chunks_exact(9).enumerate() {
+        let alone = lu(FieldType::C128, matrix, [1, 3, 3], threads);
+        assert_eq!((&pivots[i * 3..][..3], info[i]), (&alone.1[..], alone.2[0]), "{matrix:?}");
+        for (x, y) in found[i * 9..][..9].iter().zip(&alone.0) {
+            assert!(is_close(x.re, y.re) && is_close(x.im, y.im), "{matrix:?}: {x:?}, {y:?}");
         }
     }
 }

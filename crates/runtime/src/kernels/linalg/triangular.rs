@@ -194,7 +194,7 @@ impl TriangularSolve {
 
     /// Whether systems are small and many enough to be solved side by side.
     fn is_side_by_side(&self) -> bool {
-        self.columns <= WIDTH && side_by_side::are_worth(self.ty, self.batch, [self.n, self.n])
+        self.columns <= WIDTH && side_by_side::are_worth(self.batch, [self.n, self.n])
     }
 
     fn side_by_side<T: Field>(&self, a: &[T], b: &[T], x: &mut [T], threads: Threads<'_>) {
@@ -207,16 +207,23 @@ impl TriangularSolve {
             transposed: self.equations.transposed,
             is_reversed: self.equations.is_reversed,
             unit_diagonal: self.equations.unit_diagonal,
+            conjugate: self.equations.conjugate,
         };
         let x = &mut x[..self.batch * size];
-        side_by_side::for_groups(x, size, of_matrix + size, threads, &|first, x, work| {
-            let (matrices, sides) = work.split_at_mut(of_matrix);
-            let count = x.len() / size;
-            side_by_side::load(&a[first * of_matrix..][..count * of_matrix], matrices);
-            side_by_side::load(&b[first * size..][..count * size], sides);
-            system.solve(matrices, sides);
-            side_by_side::store(sides, x);
-        });
+        side_by_side::for_groups(
+            x,
+            size,
+            of_matrix + size,
+            threads,
+            &|first, x, work: &mut [T::Side]| {
+                let (matrices, sides) = work.split_at_mut(of_matrix);
+                let count = x.len() / size;
+                side_by_side::load(&a[first * of_matrix..][..count * of_matrix], matrices);
+                side_by_side::load(&b[first * size..][..count * size], sides);
+                system.solve::<T>(matrices, sides);
+                side_by_side::store(sides, x);
+            },
+        );
     }
 
     fn few<T: Field>(&self, a: &[T], b: &[T], x: &mut [T], threads: Threads<'_>) {
