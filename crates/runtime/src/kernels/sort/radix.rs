@@ -64,50 +64,74 @@ record!(
 
 /// From this many records on, fewer passes of wider digits are faster.
 const MANY: usize = 1 << 14;
+/// From this many bytes of records on, more passes are again, each of which writes to fewer places.
+const HUGE: usize = 1 << 23;
+/// Digits whose values are counted at once.
+const COUNTED: usize = 3;
 
 /// Sorts by rank, stably; `spare` is as long. Returns where the records are in order,
 /// or in some order if the run has stopped.
-pub(super) fn sort<'a, R: Record>(mut records: &'a mut [R], mut spare: &'a mut [R]) -> &'a mut [R] {
+pub(super) fn sort<'a, R: Record>(records: &'a mut [R], spare: &'a mut [R]) -> &'a mut [R] {
     let Some(&first) = records.first() else { return records };
     // Digits are laid over the bits in which records differ.
-    let mut varying = records.iter().fold(0, |bits, r| bits | (r.rank() ^ first.rank()));
-    // Between passes records are a permutation of what they were.
-    while varying != 0 && !bounds::is_stopped() {
-        let bit = varying.trailing_zeros();
-        let width = if records.len() < MANY {
-            pass::<R, 8, { 1 << 8 }>(records, spare, bit)
-        } else {
-            pass::<R, 11, { 1 << 11 }>(records, spare, bit)
-        };
-        (records, spare) = (spare, records);
-        let done = bit + width;
-        varying = if done < u64::BITS { varying >> done << done } else { 0 };
+    let varying = records.iter().fold(0, |bits, r| bits | (r.rank() ^ first.rank()));
+    match records.len() < MANY || size_of_val(records) >= HUGE {
+        true => sort_by::<R, 8, { 1 << 8 }>(records, spare, varying),
+        false => sort_by::<R, 11, { 1 << 11 }>(records, spare, varying),
+    }
+}
+
+/// Sorts by digits of `WIDTH` bits, which have so many values. There are fewer than 2³² records.
+fn sort_by<'a, R: Record, const WIDTH: u32, const VALUES: usize>(
+    mut records: &'a mut [R],
+    mut spare: &'a mut [R],
+    mut varying: u64,
+) -> &'a mut [R] {
+    // Between passes records are a permutation of what they were, so that as many of them have a value.
+    while varying != 0 {
+        let mut digits = [0; COUNTED];
+        let mut count = 0;
+        while varying != 0 && count < COUNTED {
+            let bit = varying.trailing_zeros();
+            (digits[count], count) = (bit, count + 1);
+            varying = varying.unbounded_shr(bit + WIDTH).unbounded_shl(bit + WIDTH);
+        }
+        let mut places = [[0u32; VALUES]; COUNTED];
+        match count {
+            1 => count_values::<R, 1, VALUES>(records, &digits, &mut places),
+            2 => count_values::<R, 2, VALUES>(records, &digits, &mut places),
+            _ => count_values::<R, COUNTED, VALUES>(records, &digits, &mut places),
+        }
+        for (&bit, places) in digits[..count].iter().zip(&mut places) {
+            if bounds::is_stopped() {
+                return records;
+            }
+            let mut next = 0;
+            for place in places.iter_mut() {
+                (*place, next) = (next, next + *place);
+            }
+            for &record in &*records {
+                let place = &mut places[record.digits(bit) % VALUES];
+                spare[*place as usize] = record;
+                *place += 1;
+            }
+            (records, spare) = (spare, records);
+        }
     }
     records
 }
 
-/// Moves all records to `to`, in the order of the digit of `WIDTH` bits from `bit` on. Returns the
-/// width. There are fewer than 2³² records.
-fn pass<R: Record, const WIDTH: u32, const VALUES: usize>(
-    from: &[R],
-    to: &mut [R],
-    bit: u32,
-) -> u32 {
-    let digit = |record: R| record.digits(bit) % VALUES;
-    let mut places = [0u32; VALUES];
-    for &record in from {
-        places[digit(record)] += 1;
+/// Counts the records that have each value of the first `DIGITS` digits.
+fn count_values<R: Record, const DIGITS: usize, const VALUES: usize>(
+    records: &[R],
+    digits: &[u32; COUNTED],
+    counts: &mut [[u32; VALUES]; COUNTED],
+) {
+    for &record in records {
+        for digit in 0..DIGITS {
+            counts[digit][record.digits(digits[digit]) % VALUES] += 1;
+        }
     }
-    let mut next = 0;
-    for place in &mut places {
-        (*place, next) = (next, next + *place);
-    }
-    for &record in from {
-        let place = &mut places[digit(record)];
-        to[*place as usize] = record;
-        *place += 1;
-    }
-    WIDTH
 }
 
 #[cfg(test)]
