@@ -43,6 +43,8 @@ struct Shared {
     work: Condvar,
     /// The last worker has left some job.
     left: Condvar,
+    /// Callers that sleep until workers have left, or are about to.
+    waiting: AtomicUsize,
     /// Counts the jobs that were ever put on the list, for workers that look for news without the
     /// lock.
     news: AtomicUsize,
@@ -110,6 +112,7 @@ impl Pool {
             state: Mutex::new(state),
             work: Condvar::new(),
             left: Condvar::new(),
+            waiting: AtomicUsize::new(0),
             news: AtomicUsize::new(0),
         };
         Pool {
@@ -293,13 +296,27 @@ impl Shared {
     /// Takes a job off the list and waits until all who joined have left.
     fn withdraw(&self, listed: NonNull<Job<'static>>, job: &Job<'_>) {
         lock(&self.state).jobs.retain(|other| other.job != listed);
-        let left = || job.workers.load(Ordering::Acquire) == 0;
+        // In one order with what workers do in [`Shared::tell_of_leaving`]: either they are found to have left, or they find somebody
+        // waiting.
+        let left = || job.workers.load(Ordering::SeqCst) == 0;
         if spin_until(left) {
             return;
         }
         let mut state = lock(&self.state);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
         while !left() {
             state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// What the last worker does that has left a job, which may be gone. Neither the lock nor the system is asked unless a
+    /// caller sleeps: it may offer the next job a microsecond later.
+    fn tell_of_leaving(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            // Whoever has looked for workers under the lock sleeps by now.
+            drop(lock(&self.state));
+            self.left.notify_all();
         }
     }
 
@@ -312,13 +329,13 @@ impl Shared {
                 // SAFETY: the job was on the list, so its caller is within `Pool::run`, and stays
                 // there until `workers`, which `join` has raised, falls to zero.
                 unsafe { job.as_ref() }.work(number);
-                state = lock(&self.state);
                 // SAFETY: `workers` still counts this thread, so the job is alive; it is not touched
                 // after this.
-                let others = unsafe { job.as_ref() }.workers.fetch_sub(1, Ordering::Release) - 1;
+                let others = unsafe { job.as_ref() }.workers.fetch_sub(1, Ordering::SeqCst) - 1;
                 if others == 0 {
-                    self.left.notify_all();
+                    self.tell_of_leaving();
                 }
+                state = lock(&self.state);
                 continue;
             }
             if state.ending {
