@@ -182,14 +182,14 @@ simd!(
 );
 simd!(
     /// `i32`, wrapping, with AVX2.
-    Avx2I32, tiles [1 2 4], whole [], in place false, loops true,
+    Avx2I32, tiles [1 2 4], whole [], in place true, loops true,
     i32 => i32, 8, __m256i => __m256i,
     load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_i32,
     load_i32, _mm256_maskload_epi32, _mm256_add_epi32, store_i32, _mm256_maskstore_epi32
 );
 simd!(
     /// `i64`, wrapping, with AVX2.
-    Avx2I64, tiles [1 2 4], whole [], in place false, loops true,
+    Avx2I64, tiles [1 2 4], whole [], in place true, loops true,
     i64 => i64, 4, __m256i => __m256i,
     load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
     load_i64, _mm256_maskload_epi64, _mm256_add_epi64, store_i64, _mm256_maskstore_epi64

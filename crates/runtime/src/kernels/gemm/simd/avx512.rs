@@ -265,7 +265,7 @@ simd!(
 simd!(
     /// `i32`, wrapping.
     Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], whole [8], single [], halves [], in place false, loops true,
+    tiles [1 2 4 8], whole [8], single [], halves [], in place true, loops true,
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
@@ -274,7 +274,7 @@ simd!(
 simd!(
     /// `i64`, wrapping.
     Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], whole [8], single [], halves [], in place false, loops true,
+    tiles [1 2 4 8], whole [8], single [], halves [], in place true, loops true,
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
     _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64,
