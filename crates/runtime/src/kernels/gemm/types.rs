@@ -34,11 +34,14 @@ impl ProductType {
 pub(super) const MOST_SUMS: usize = 1 << 22;
 /// Multiplications of the largest product of a batch whose narrow numbers become words first.
 const MAX_WIDENED_WORK: usize = 1 << 13;
-/// How many if there are few columns, as many as this: lhs is packed for hardly any use then.
+/// How many if there are few rows or few columns, as many as one of these: what is packed is hardly used then.
 const MAX_WIDENED_FEW_WORK: usize = 1 << 17;
-const WIDENED_FEW: usize = 8;
-/// With more steps bytes are packed all the same: four are multiplied at once.
+const FEW: usize = 8;
+const QUITE_FEW: usize = 16;
+/// With more steps bytes of few columns are packed all the same: four are multiplied at once.
 const MAX_WIDENED_BYTES: usize = 64;
+/// The most columns of bytes, neighbours, that are not packed for few rows.
+const MAX_WIDENED_COLS: usize = 32;
 
 /// Writes the words that elements become, as many as there are places.
 fn widen<T: Plain>(isa: Isa, elements: &dyn Elements<T>, words: &mut [T]) {
@@ -199,13 +202,14 @@ impl Contraction {
         let steps = self.lhs_steps.len();
         let work = [self.lhs_rows.len(), self.rhs_cols.len(), steps];
         let work = work.into_iter().fold(1, usize::saturating_mul);
+        let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
+        let are_cols_neighbours = self.rhs_cols.stride() == Some(1);
         let is_slim = match types.lhs.size().max(types.rhs.size()) {
-            1 => self.rhs_cols.len() <= WIDENED_FEW && steps <= MAX_WIDENED_BYTES,
+            1 if cols <= FEW => steps <= MAX_WIDENED_BYTES,
+            1 => rows <= FEW && cols <= MAX_WIDENED_COLS && are_cols_neighbours,
             // Integers of 16 bits are packed in pairs, rows as columns.
-            _ if matches!(types.sums(), Some(Sums::I32)) => {
-                self.rhs_cols.len().min(self.lhs_rows.len()) <= WIDENED_FEW
-            }
-            _ => self.rhs_cols.len() <= WIDENED_FEW,
+            _ if matches!(types.sums(), Some(Sums::I32)) => rows.min(cols) <= QUITE_FEW,
+            _ => cols <= FEW || are_cols_neighbours && rows.min(cols) <= QUITE_FEW,
         };
         let most_work = if is_slim { MAX_WIDENED_FEW_WORK } else { MAX_WIDENED_WORK };
         let is_small = self.batch[0].len() > 1 && (1..=most_work).contains(&work);
