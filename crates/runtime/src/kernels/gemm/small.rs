@@ -29,6 +29,11 @@ const MAX_ROW_WORK: usize = 1 << 10;
 const MAX_ROWS_WORK: usize = 1 << 14;
 /// The fewest steps with which products of few rows or few columns are vectorised along the steps.
 const DOT_STEPS: usize = 8;
+/// Rows for each column from which on columns are turned to lie along their steps.
+const MIN_TURNED_ROWS: usize = 4;
+/// The fewest steps of these, and of the same times the lanes of a vector.
+const MIN_TURNED_STEPS: usize = 16;
+const MIN_TURNED_VECTORS: usize = 256;
 /// Products along their steps that are computed one after the other, before what follows each.
 const AT_ONCE: usize = 32;
 
@@ -72,6 +77,17 @@ impl BatchShape {
         let along = self.lhs[1] == 1 && self.rhs.is_some_and(|[_, step]| step == 1);
         let most = most_few(self.steps);
         along && (self.rows <= most || self.cols <= most) && self.steps >= DOT_STEPS
+    }
+
+    /// Whether there are few columns, which would leave most of a vector's `lanes` empty, and are best turned to lie along
+    /// their steps as lhs does.
+    fn has_columns_to_turn(&self, lanes: usize) -> bool {
+        let lies_across = self.rhs.is_some_and(|[_, step]| step > 1);
+        let are_few = self.cols <= most_few(self.steps)
+            && 2 * self.cols <= lanes
+            && self.cols * MIN_TURNED_ROWS <= self.rows;
+        let are_long = self.steps >= MIN_TURNED_STEPS.max(MIN_TURNED_VECTORS / lanes);
+        self.lhs[1] == 1 && lies_across && are_few && are_long
     }
 
     /// Whether the matrix is best read by rows, by a loop of its own for each product.
@@ -154,6 +170,13 @@ impl Contraction {
         {
             // SAFETY: the caller's promise; that operands lie in memory was checked above.
             unsafe { batch.run_along_steps(words, loops, threads) };
+            return true;
+        }
+        if let (Some(words), Some(loops), true) =
+            (rhs_words, tiled.loops(), batch.shape.has_columns_to_turn(tiled.format().lanes))
+        {
+            // SAFETY: the caller's promise; that operands lie in memory was checked above.
+            unsafe { batch.run_turned(words, loops, threads) };
             return true;
         }
         if batch.shape.is_swept() {
@@ -248,6 +271,50 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                 unsafe { loops.dots(&dots) };
                 batches.for_each(self.done);
             }
+        });
+    }
+
+    /// Computes products with few columns along their steps, as which columns are copied.
+    ///
+    /// # Safety
+    /// As for [`Contraction::run_small`]; all operands lie in memory, rhs in `rhs`, and evenly.
+    unsafe fn run_turned(&self, rhs: &[W], loops: &dyn Loops<W, A>, threads: Threads<'_>) {
+        let (of, shape) = (self.of, &self.shape);
+        let [col, step] = shape.rhs.expect("columns and steps are evenly spread");
+        threads.for_ranges(self.count(), self.grain(), &|batches| {
+            scratch::with(shape.cols * shape.steps, |columns: &mut [W]| {
+                for batch in batches {
+                    let (lhs, rhs_start, out) = self.at(batch);
+                    for (i, column) in columns.chunks_exact_mut(shape.steps).enumerate() {
+                        let from = rhs[rhs_start + i * col..].iter().step_by(step);
+                        column.iter_mut().zip(from).for_each(|(to, &word)| *to = word);
+                    }
+                    let dots = Dots {
+                        few: Shared(columns.as_mut_ptr()),
+                        few_stride: shape.steps,
+                        few_count: shape.cols,
+                        ahead: words_ahead::<W>(
+                            &of.lhs_rows,
+                            self.count() * shape.rows,
+                            shape.steps,
+                        ),
+                        many: Shared(lhs.cast_mut()),
+                        many_items: &of.lhs_rows,
+                        many_range: 0..shape.rows,
+                        lines: &[Line { few: 0, many: 0, steps: shape.steps }],
+                        start: Shared(out),
+                        rows: &of.out_rows,
+                        many_are_rows: true,
+                        add: false,
+                        products: 1,
+                        between: [0; 3],
+                    };
+                    // SAFETY: the caller's promise for operands and result; each product is computed
+                    // by one task.
+                    unsafe { loops.dots(&dots) };
+                    (self.done)(batch);
+                }
+            });
         });
     }
 

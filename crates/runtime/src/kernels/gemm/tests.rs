@@ -454,6 +454,14 @@ fn batches_of_small_products() {
     check_sizes(4, 1, 37, 1);
     check_sizes(3, 2, 16, 11);
     check_sizes(3, 13, 21, 4);
+    // Few columns, which are turned.
+    check_sizes(3, 33, 21, 4);
+    check_sizes(2, 70, 65, 7);
+    check_sizes(4, 20, 40, 2);
+    // Narrow numbers that become words, with few rows and few columns.
+    check_sizes(3, 8, 300, 16);
+    check_sizes(3, 64, 30, 8);
+    check_sizes(2, 16, 64, 64);
 }
 
 #[test]
