@@ -7,7 +7,7 @@ use super::radix::{self, Rank32, Rank64, Record, Tagged32, Tagged64};
 use super::{Sort, SortKey};
 
 /// Below this many records, comparing them is faster than counting digits.
-const MIN_COUNTED: usize = 100;
+pub(super) const MIN_COUNTED: usize = 100;
 
 /// A key's element, and the records that hold its rank.
 pub(super) trait Key: Bits {

@@ -236,20 +236,26 @@ impl<T: Number, V: Vector<T>> Columns<T, V> {
     #[inline(always)]
     unsafe fn at<const N: usize>(&self, places: [usize; N], network: impl Fn([V; N]) -> [V; N]) {
         let at = |place: usize| self.start.wrapping_add(place * self.width);
+        let are_all_there = places[N - 1] < self.rows;
+        // (Loops, since `map` of an array may be a function of its own, without the instructions.)
         // SAFETY: the caller's promise for rows that there are; others are not touched.
         unsafe {
-            if places[N - 1] < self.rows {
-                let rows = network(places.map(|place| V::load(at(place))));
-                for (row, place) in rows.into_iter().zip(places) {
+            let mut rows = [V::splat(T::LARGEST); N];
+            if are_all_there {
+                for (row, place) in rows.iter_mut().zip(places) {
+                    *row = V::load(at(place));
+                }
+                for (row, place) in network(rows).into_iter().zip(places) {
                     row.store(at(place));
                 }
                 return;
             }
-            let rows = network(places.map(|place| match place < self.rows {
-                true => V::load(at(place)),
-                false => V::splat(T::LARGEST),
-            }));
-            for (row, place) in rows.into_iter().zip(places) {
+            for (row, place) in rows.iter_mut().zip(places) {
+                if place < self.rows {
+                    *row = V::load(at(place));
+                }
+            }
+            for (row, place) in network(rows).into_iter().zip(places) {
                 if place < self.rows {
                     row.store(at(place));
                 }

@@ -5,7 +5,7 @@ use super::super::copy::transpose;
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::keys::Ranks;
-use super::lane::{Key, permute};
+use super::lane::{Key, MIN_COUNTED, permute};
 use super::network;
 use super::radix::Record;
 use super::{Sort, SortKey};
@@ -13,8 +13,12 @@ use super::{Sort, SortKey};
 /// Longer lanes are sorted alone, by counting digits.
 const MAX_COUNT: usize = 4096;
 /// The network takes as long for one lane as for as many as vectors have: there have to be a quarter of them, or, where lanes
-/// are longer than this, a half.
+/// are longer than this, a half, or, where they are longer than twice that, three quarters.
 const SHORT: usize = 512;
+
+/// The most bits of a digit. Where ranks differ in no others, and something goes along, digits are counted: that takes one pass,
+/// and the network twice as long for records twice as wide.
+const DIGIT_BITS: u32 = 8;
 
 /// Neighbouring lanes that are sorted together.
 #[derive(Clone, Copy)]
@@ -60,7 +64,9 @@ impl Sort {
         to: &[Disjoint<'_, u8>],
         scratch: Scratch<'_>,
     ) -> bool {
-        let least = most / if self.lanes.count <= SHORT { 4 } else { 2 };
+        let quarters =
+            1 + usize::from(self.lanes.count > SHORT) + usize::from(self.lanes.count > 2 * SHORT);
+        let least = quarters * most / 4;
         if most == 1 || group.width < least {
             return false;
         }
@@ -94,6 +100,8 @@ impl Sort {
         let keys: &[T] = &cast(from[key.operand])[first..];
         let row = network::width::<R>().expect("there are vectors of the records");
         let rows = scratch.take::<R>(count * row);
+        let goes_along = (0..to.len()).any(|i| i != key.operand && !to[i].is_empty());
+        let is_counted = goes_along && count >= MIN_COUNTED;
         let needed = || to.iter().enumerate().filter(|(_, to)| !to.is_empty());
         if step > 1 {
             if (0..count).any(|i| ranks.loses(&keys[i * step..][..width])) {
@@ -107,6 +115,11 @@ impl Sort {
                     }
                 },
             );
+            if is_counted
+                && rows.chunks_exact(row).all(|records| is_one_digit(rows[0], &records[..width]))
+            {
+                return false;
+            }
             network::sort(rows);
             for (operand, to) in needed() {
                 let size = self.element_sizes[operand];
@@ -148,6 +161,9 @@ impl Sort {
                 }
             },
         );
+        if is_counted && is_one_digit(records[0], records) {
+            return false;
+        }
         transpose([width, count], (records, count), (rows, row));
         network::sort(rows);
         transpose([count, width], (rows, row), (records, count));
@@ -193,4 +209,11 @@ fn restore<T: Key, R: Record>(ranks: &Ranks<T>, records: &[R], keys: &mut [T]) {
     for (key, record) in keys.iter_mut().zip(records) {
         *key = ranks.element(T::narrow(record.rank()));
     }
+}
+
+/// Whether the ranks of these records differ from that of `first` in the bits of one digit only.
+fn is_one_digit<R: Record>(first: R, records: &[R]) -> bool {
+    let varying = records.iter().fold(0, |bits, record| bits | (record.rank() ^ first.rank()));
+    u64::BITS - varying.leading_zeros()
+        <= DIGIT_BITS + varying.trailing_zeros().min(u64::BITS - DIGIT_BITS)
 }
