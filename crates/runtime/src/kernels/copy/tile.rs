@@ -29,8 +29,13 @@ pub(in crate::kernels) fn transpose<T: Plain>(
     if rows == 0 || columns == 0 {
         return;
     }
-    assert!((rows - 1) * from_row + columns <= from.len(), "the matrix is larger than its source");
-    assert!((columns - 1) * to_row + rows <= to.len(), "the matrix is larger than its target");
+    // Counted with checks: a sum that wraps around would let a matrix through.
+    let reach = |lines: usize, line: usize, elements: usize| {
+        (lines - 1).checked_mul(line).and_then(|start| start.checked_add(elements))
+    };
+    let fits = |reach: Option<usize>, len: usize| reach.is_some_and(|reach| reach <= len);
+    assert!(fits(reach(rows, from_row, columns), from.len()), "the matrix leaves its source");
+    assert!(fits(reach(columns, to_row, rows), to.len()), "the matrix leaves its target");
     let element_size = size_of::<T>();
     let plane = Plane {
         lines: columns,
