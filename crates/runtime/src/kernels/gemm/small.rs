@@ -228,6 +228,38 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
         TASK_WORK / self.shape.work()
     }
 
+    /// The steps of a product, which are neighbours in both operands.
+    fn line(&self) -> [Line; 1] {
+        [Line { few: 0, many: 0, steps: self.shape.steps }]
+    }
+
+    /// One product along its steps: the rows of the operand with few items, their distance and number, and the items of the
+    /// other, which are rows of the result.
+    fn dots<'d>(
+        &'d self,
+        (few, few_stride, few_count): (Shared<W>, usize, usize),
+        (many, many_items, many_count): (Shared<W>, &'d Axis, usize),
+        lines: &'d [Line],
+        start: Shared<A>,
+    ) -> Dots<'d, W, A> {
+        Dots {
+            few,
+            few_stride,
+            few_count,
+            many,
+            many_items,
+            many_range: 0..many_count,
+            ahead: words_ahead::<W>(many_items, self.count() * many_count, self.shape.steps),
+            lines,
+            start,
+            rows: &self.of.out_rows,
+            many_are_rows: true,
+            add: false,
+            products: 1,
+            between: [0; 3],
+        }
+    }
+
     /// Computes products of which one operand has few items, along their steps.
     ///
     /// # Safety
@@ -250,22 +282,11 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                 let rhs = rhs.as_ptr().wrapping_add(rhs_start).cast_mut();
                 let rhs = (Shared(rhs), &of.rhs_cols, shape.cols);
                 let (few, many) = if few_is_lhs { (lhs, rhs) } else { (rhs, lhs) };
-                let dots = Dots {
-                    few: few.0,
-                    few_stride: few.1.stride().unwrap_or_default(),
-                    few_count: few.2,
-                    ahead: words_ahead::<W>(many.1, self.count() * many.2, shape.steps),
-                    many: many.0,
-                    many_items: many.1,
-                    many_range: 0..many.2,
-                    lines: &[Line { few: 0, many: 0, steps: shape.steps }],
-                    start: Shared(out),
-                    rows: &of.out_rows,
-                    many_are_rows: !few_is_lhs,
-                    add: false,
-                    products: batches.len(),
-                    between,
-                };
+                let few = (few.0, few.1.stride().unwrap_or_default(), few.2);
+                let lines = self.line();
+                let one = self.dots(few, many, &lines, Shared(out));
+                let many_are_rows = !few_is_lhs;
+                let dots = Dots { many_are_rows, products: batches.len(), between, ..one };
                 // SAFETY: the caller's promise for operands and result; each product is computed by
                 // one task.
                 unsafe { loops.dots(&dots) };
@@ -289,26 +310,10 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                         let from = rhs[rhs_start + i * col..].iter().step_by(step);
                         column.iter_mut().zip(from).for_each(|(to, &word)| *to = word);
                     }
-                    let dots = Dots {
-                        few: Shared(columns.as_mut_ptr()),
-                        few_stride: shape.steps,
-                        few_count: shape.cols,
-                        ahead: words_ahead::<W>(
-                            &of.lhs_rows,
-                            self.count() * shape.rows,
-                            shape.steps,
-                        ),
-                        many: Shared(lhs.cast_mut()),
-                        many_items: &of.lhs_rows,
-                        many_range: 0..shape.rows,
-                        lines: &[Line { few: 0, many: 0, steps: shape.steps }],
-                        start: Shared(out),
-                        rows: &of.out_rows,
-                        many_are_rows: true,
-                        add: false,
-                        products: 1,
-                        between: [0; 3],
-                    };
+                    let few = (Shared(columns.as_mut_ptr()), shape.steps, shape.cols);
+                    let many = (Shared(lhs.cast_mut()), &of.lhs_rows, shape.rows);
+                    let lines = self.line();
+                    let dots = self.dots(few, many, &lines, Shared(out));
                     // SAFETY: the caller's promise for operands and result; each product is computed
                     // by one task.
                     unsafe { loops.dots(&dots) };
