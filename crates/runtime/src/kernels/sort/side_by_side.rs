@@ -51,8 +51,8 @@ impl Sort {
         }
     }
 
-    /// Sorts lanes of all operands together, at most `most`, which is their [`Sort::width`]. Gives false, and does nothing, if they
-    /// are few, or if ranks do not tell all about their keys.
+    /// Sorts lanes of all operands together, at most `most`, which is their [`Sort::width`]. Gives false, and changes nothing, if
+    /// they are few, if ranks do not tell all about their keys, or if digits are better counted.
     ///
     /// # Safety
     ///
@@ -115,9 +115,9 @@ impl Sort {
                     }
                 },
             );
-            if is_counted
-                && rows.chunks_exact(row).all(|records| is_one_digit(rows[0], &records[..width]))
-            {
+            let of_row = |records: &[R]| varying(rows[0], &records[..width]);
+            let all = || rows.chunks_exact(row).fold(0, |bits, records| bits | of_row(records));
+            if is_counted && is_one_digit(all()) {
                 return false;
             }
             network::sort(rows);
@@ -161,7 +161,7 @@ impl Sort {
                 }
             },
         );
-        if is_counted && is_one_digit(records[0], records) {
+        if is_counted && is_one_digit(varying(records[0], records)) {
             return false;
         }
         transpose([width, count], (records, count), (rows, row));
@@ -211,9 +211,13 @@ fn restore<T: Key, R: Record>(ranks: &Ranks<T>, records: &[R], keys: &mut [T]) {
     }
 }
 
-/// Whether the ranks of these records differ from that of `first` in the bits of one digit only.
-fn is_one_digit<R: Record>(first: R, records: &[R]) -> bool {
-    let varying = records.iter().fold(0, |bits, record| bits | (record.rank() ^ first.rank()));
-    u64::BITS - varying.leading_zeros()
-        <= DIGIT_BITS + varying.trailing_zeros().min(u64::BITS - DIGIT_BITS)
+/// The bits in which ranks of these records differ from that of `first`.
+fn varying<R: Record>(first: R, records: &[R]) -> u64 {
+    records.iter().fold(0, |bits, record| bits | (record.rank() ^ first.rank()))
+}
+
+/// Whether these bits are all in one digit.
+fn is_one_digit(bits: u64) -> bool {
+    u64::BITS - bits.leading_zeros()
+        <= DIGIT_BITS + bits.trailing_zeros().min(u64::BITS - DIGIT_BITS)
 }
