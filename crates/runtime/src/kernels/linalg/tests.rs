@@ -511,34 +511,36 @@ fn pivots_are_the_first_of_the_largest_and_zeros_are_told() {
     assert_eq!(info, [0, 0]);
 }
 
+/// Matrices 3×3 that are no ordinary ones: with a pivot that is zero, all zero, with NaN, with a pivot whose inverse is
+/// infinite, indefinite, and near both ends of the range.
+const SPECIALS: [[f64; 9]; 8] = [
+    [2., 1., 3., 4., 2., 5., -4., -2., 1.],
+    [0.; 9],
+    [f64::NAN, 1., 2., 3., 4., 5., 6., 7., 9.],
+    [1., 1., 2., f64::NAN, 4., 5., 6., 7., 9.],
+    [1e-310, 1., 0., 5e-311, 2., 0., 0., 0., 1.],
+    [4., 2., 2., 2., 4., 2., 2., 2., -1.],
+    [3e300, 0., 1e300, 4e300, 1e300, 0., 0., 1., 2e300],
+    [3e-300, 0., 1e-300, 4e-300, 1e-300, 0., 0., 1e-300, 2e-300],
+];
+
+/// Whether numbers are as good as the same, NaN among them.
+fn is_same(x: f64, y: f64) -> bool {
+    x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1e-290)
+}
+
 /// Special matrices between others, in batches that are computed side by side.
 #[test]
 fn special_matrices_of_a_batch() {
-    let nan = f64::NAN;
-    let specials = [
-        [2., 1., 3., 4., 2., 5., -4., -2., 1.],
-        [0.; 9],
-        [nan, 1., 2., 3., 4., 5., 6., 7., 9.],
-        [1., 1., 2., nan, 4., 5., 6., 7., 9.],
-        [1e-310, 1., 0., 5e-311, 2., 0., 0., 0., 1.],
-        [4., 2., 2., 2., 4., 2., 2., 2., -1.],
-        [3e300, 0., 1e300, 4e300, 1e300, 0., 0., 1., 2e300],
-        [3e-300, 0., 1e-300, 4e-300, 1e-300, 0., 0., 1e-300, 2e-300],
-    ];
     let mut matrices: Vec<[f64; 9]> = Vec::new();
-    for (i, special) in specials.into_iter().enumerate() {
+    for (i, special) in SPECIALS.into_iter().enumerate() {
         let others = numbers(3 * 9, i as u64);
         matrices.extend(others.as_chunks().0);
         matrices.push(special);
     }
     let (batch, all) = (matrices.len(), matrices.as_flattened());
     let threads = Threads::single();
-    let is_close = |x: f64, y: f64| {
-        x == y
-            || x.is_nan() && y.is_nan()
-            || (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1e-290)
-    };
-    let are_close = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(&x, &y)| is_close(x, y));
+    let are_close = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(&x, &y)| is_same(x, y));
 
     let (found, pivots, info) = lu(FieldType::F64, all, [batch, 3, 3], threads);
     let (packed, tau, q) = qr(FieldType::F64, all, [batch, 3, 3]);
@@ -566,7 +568,7 @@ fn special_matrices_of_a_batch() {
         // A factor ends where it fails.
         let columns = if info[0] == 0 { 3 } else { info[0] as usize - 1 };
         for (at, (&x, &y)) in factors[part].iter().zip(&factor).enumerate() {
-            assert!(at % 3 >= columns || at % 3 > at / 3 || is_close(x, y), "{matrix:?}");
+            assert!(at % 3 >= columns || at % 3 > at / 3 || is_same(x, y), "{matrix:?}");
         }
     }
 }
@@ -574,32 +576,17 @@ fn special_matrices_of_a_batch() {
 /// Complex ones, whose parts are special or not.
 #[test]
 fn special_complex_matrices_of_a_batch() {
-    let nan = f64::NAN;
-    let specials = [
-        [2., 1., 3., 4., 2., 5., -4., -2., 1.],
-        [0.; 9],
-        [nan, 1., 2., 3., 4., 5., 6., 7., 9.],
-        [1., 1., 2., nan, 4., 5., 6., 7., 9.],
-        [1e-310, 1., 0., 5e-311, 2., 0., 0., 0., 1.],
-        [3e300, 0., 1e300, 4e300, 1e300, 0., 0., 1., 2e300],
-        [3e-300, 0., 1e-300, 4e-300, 1e-300, 0., 0., 1e-300, 2e-300],
-    ];
-    let parts = specials.iter().flat_map(|re| specials.iter().map(move |im| (re, im)));
+    let parts = SPECIALS.iter().flat_map(|re| SPECIALS.iter().map(move |im| (re, im)));
     let all: Vec<C> =
         parts.flat_map(|(re, im)| re.iter().zip(im).map(|(&re, &im)| Complex { re, im })).collect();
     let batch = all.len() / 9;
     let threads = Threads::single();
-    let is_close = |x: f64, y: f64| {
-        x == y
-            || x.is_nan() && y.is_nan()
-            || (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1e-290)
-    };
     let (found, pivots, info) = lu(FieldType::C128, &all, [batch, 3, 3], threads);
     for (i, matrix) in all.chunks_exact(9).enumerate() {
         let alone = lu(FieldType::C128, matrix, [1, 3, 3], threads);
         assert_eq!((&pivots[i * 3..][..3], info[i]), (&alone.1[..], alone.2[0]), "{matrix:?}");
         for (x, y) in found[i * 9..][..9].iter().zip(&alone.0) {
-            assert!(is_close(x.re, y.re) && is_close(x.im, y.im), "{matrix:?}: {x:?}, {y:?}");
+            assert!(is_same(x.re, y.re) && is_same(x.im, y.im), "{matrix:?}: {x:?}, {y:?}");
         }
     }
 }
